@@ -49,13 +49,13 @@ def fastest_rung(
 ) -> Callable[..., Tensor]:
     """Returns the function that ``attention`` calls on these arguments; reads no number."""
     check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)
-    if hopper_takes(q, k, v):
+    if hopper_supports(q, k, v):
         return hopper_attention
     gpu = torch.cuda.get_device_properties(q.device) if q.is_cuda else None
     trained = torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))
     squares = q.shape[:-1].numel() * k.shape[-2] * (6 if trained else 3)  # at once, at most
     too_large = gpu and squares * max(4, q.element_size()) > gpu.total_memory / 4
-    if flash_takes(q, k, v):
+    if flash_supports(q, k, v):
         busy = q.shape[:-2].numel() * -(-q.shape[-2] // 64) >= gpu.multi_processor_count
         skips_half = is_causal and not trained and q.shape[-1] <= 64 and busy
         if q.dtype != torch.float32 or too_large or skips_half:
@@ -68,13 +68,13 @@ def fastest_rung(
     return reference_attention
 
 
-def hopper_takes(q: Tensor, k: Tensor, v: Tensor) -> bool:
+def hopper_supports(q: Tensor, k: Tensor, v: Tensor) -> bool:
     """Returns whether ``hopper_attention`` can: 16 bits, Hopper, rows of whole 16 bytes."""
     fits = q.dtype != torch.float32 and q.shape[-1] % 8 == 0
-    return GLUON and fits and flash_takes(q, k, v) and is_hopper(q.device)
+    return GLUON and fits and flash_supports(q, k, v) and is_hopper(q.device)
 
 
-def flash_takes(q: Tensor, k: Tensor, v: Tensor) -> bool:
+def flash_supports(q: Tensor, k: Tensor, v: Tensor) -> bool:
     """Returns whether ``flash_attention`` can: 4-D, one head_dim up to 256, GPU 8.0 or up."""
     fits = q.dtype in KERNEL_DTYPES and q.ndim == 4 and q.shape[-1] == v.shape[-1] <= 256
     fits = fits and COMPILES and q.is_cuda

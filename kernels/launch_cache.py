@@ -1,20 +1,21 @@
-"""Keeps what a launch was given, so that the next call of the same form only changes addresses.
+"""Caches launches, so that the next call of the same form only changes addresses.
 
 When the host calls a kernel, it checks the arguments, chooses tiles and a grid, describes
 tensors to the TMA, and has Triton find the compiled kernel.  For tensors of the same form the
-answers are the same each time; only the addresses differ.  So we note the answers:
+answers are the same each time; only the addresses differ.  So we cache the answers:
 
-    notes_for    finds the notes of a call: tensors of these shapes, strides, dtypes, alignments
-                 and this device, with these options; None where torch must see the call itself
-    noted        returns one answer of these notes, and works it out if it isn't there
-    launch       starts a kernel, by the noted arguments if there are any
+    entry_for    returns the cache's entry for a call: tensors of these shapes, strides, dtypes,
+                 alignments and this device, with these options; None where torch must see the
+                 call itself
+    memoized     returns one answer of this entry, and computes it if it isn't there
+    launch       starts a kernel, from the cached launch if there is one
 
-The notes hold no tensor and no address.  So they keep no memory alive, and a tensor at another
+An entry holds no tensor and no address.  So it keeps no memory alive, and a tensor at another
 address is as good as the first.
 
 All this needs private names of torch and Triton's private launcher, which may change with any
-release.  If one is missing, nothing is noted and every launch goes by Triton's own launcher:
-the results are the same, and the host takes longer.  Before launches were kept, a call of
+release.  If one is missing, nothing is cached and every launch goes by Triton's own launcher:
+the results are the same, and the host takes longer.  Before launches were cached, a call of
 ``decode_attention`` took the host 14 times as long as one of PyTorch's attention, and 2.5 times
 since; ``hopper_attention`` 13 times and 1.6 times.  These are orders of magnitude, from two
 hosts with an H200 each; docs/chapters/hopper/notes.md has the times.
@@ -32,11 +33,11 @@ from triton import JITFunction, knobs
 from triton.compiler import CompiledKernel
 from triton.runtime import driver
 
-MOST = 4096  # calls with notes; then all notes are dropped
-NOTES: dict[tuple, dict] = {}
-PLAIN = (Tensor, torch.nn.Parameter)
-OPTIONS = frozenset({bool, int, float, str, type(None)})
-LAUNCHER = ("run", "function", "packed_metadata")  # what ``Start`` uses of a compiled kernel
+MAX_ENTRIES = 4096  # then all are dropped
+ENTRIES: dict[tuple, dict] = {}
+PLAIN_TYPES = (Tensor, torch.nn.Parameter)
+OPTION_TYPES = frozenset({bool, int, float, str, type(None)})
+LAUNCHER_ATTRIBUTES = ("run", "function", "packed_metadata")  # of a compiled kernel
 
 
 def _bits(*names: str) -> int:
@@ -57,12 +58,12 @@ try:
     ALLOWED = _bits("CPU", "AutogradCPU", "AutocastCPU", "CUDA", "AutogradCUDA", "AutocastCUDA")
     FORBIDDEN = ~(ALLOWED | _bits("ADInplaceOrView"))
     TORCH_IS_KNOWN = isinstance(forward_ad._current_level, int)
-except (ImportError, AttributeError):  # this torch has other names: note nothing
+except (ImportError, AttributeError):  # this torch has other names: cache nothing
     TORCH_IS_KNOWN = False
 
 
-def notes_for(tensors: Sequence[Tensor | None], *options: object) -> dict | None:
-    """Returns the notes of calls with such tensors and these options; empty for the first one.
+def entry_for(tensors: Sequence[Tensor | None], *options: object) -> dict | None:
+    """Returns the entry for calls with such tensors and options; empty for the first one.
 
     None if torch must see the call itself: in torch.compile, torch.jit, torch.func and forward
     mode, in a mode that watches operators, and for a tensor that isn't plain memory, such as a
@@ -83,7 +84,7 @@ def notes_for(tensors: Sequence[Tensor | None], *options: object) -> dict | None
     for x in tensors:
         if x is None:
             call.append(None)
-        elif type(x) not in PLAIN or keys_of(x).raw_repr() & FORBIDDEN:
+        elif type(x) not in PLAIN_TYPES or keys_of(x).raw_repr() & FORBIDDEN:
             return None
         else:
             call += (
@@ -93,28 +94,28 @@ def notes_for(tensors: Sequence[Tensor | None], *options: object) -> dict | None
     if INTERPRETED:
         return {}
     try:
-        notes = NOTES.get(key := tuple(call))
+        entry = ENTRIES.get(key := tuple(call))
     except TypeError:  # an option such as a list
         return {}
-    if notes is None:
-        notes = {}
-        if OPTIONS.issuperset(types):
-            if len(NOTES) >= MOST:
-                NOTES.clear()
-            NOTES[key] = notes
-    return notes
+    if entry is None:
+        entry = {}
+        if OPTION_TYPES.issuperset(types):
+            if len(ENTRIES) >= MAX_ENTRIES:
+                ENTRIES.clear()
+            ENTRIES[key] = entry
+    return entry
 
 
-INTERPRETED = knobs.runtime.interpret  # then kernels aren't JITFunctions, and nothing is noted
+INTERPRETED = knobs.runtime.interpret  # then kernels aren't JITFunctions, and nothing is cached
 
 
-def noted(notes: dict | None, name: Hashable, work_out: Callable[[], Any]) -> Any:
-    """Returns what ``work_out`` gave for such a call, or gives now.  Errors aren't noted."""
-    if notes is None:
-        return work_out()
-    if name not in notes:
-        notes[name] = work_out()
-    return notes[name]
+def memoized(entry: dict | None, name: Hashable, compute: Callable[[], Any]) -> Any:
+    """Returns what ``compute`` gave for such a call, or gives now.  Errors aren't cached."""
+    if entry is None:
+        return compute()
+    if name not in entry:
+        entry[name] = compute()
+    return entry[name]
 
 
 def gradient_is_wanted(*tensors: Tensor) -> bool:
@@ -124,48 +125,48 @@ def gradient_is_wanted(*tensors: Tensor) -> bool:
 
 def launch(
     kernel: JITFunction,
-    notes: dict | None,
-    further: Hashable,
+    entry: dict | None,
+    extra_key: Hashable,
     tensors: Sequence[Tensor | None],
     prepare: Callable[[], tuple[tuple[int, ...], tuple, dict]],
 ) -> CompiledKernel:
     """Starts a kernel on the device of the first tensor, and returns the compiled kernel.
 
-    notes, further: together, everything that ``prepare`` depends on except addresses
+    entry, extra_key: together, everything that ``prepare`` depends on except addresses
     tensors: those whose addresses the kernel gets, as pointers or in descriptors, in the order
     of the arguments
     prepare: returns the grid, the positional arguments, and the named ones with the options
 
-    A noted launch doesn't ask Triton which kernel fits.  Triton chooses by dtypes, by which
-    pointers are multiples of 16, and by numbers.  The notes are for one choice of all these,
-    and tensors that a caller allocates itself begin at multiples of 16.  We don't note an
-    interpreted kernel, nor a launch with an address that isn't one of ``tensors``, such as a
-    copy's, nor one that we couldn't repeat, because Triton's launcher has changed.
+    A cached launch doesn't ask Triton which kernel fits.  Triton chooses by dtypes, by which
+    pointers are multiples of 16, and by numbers.  The entry is for one choice of all these,
+    and tensors that a caller allocates itself begin at multiples of 16.  We don't cache
+    an interpreted kernel, nor a launch with an address that isn't one of ``tensors``, such as
+    a copy's, nor one that we couldn't repeat, because Triton's launcher has changed.
     """
     device = tensors[0].get_device()  # -1 on a CPU
     if device >= 0 and device != torch.cuda.current_device():
         with torch.cuda.device(device):
-            return launch(kernel, notes, further, tensors, prepare)
-    if notes and (start := notes.get((id(kernel), further))) is not None:
-        return start(tensors)
+            return launch(kernel, entry, extra_key, tensors, prepare)
+    if entry and (cached := entry.get((id(kernel), extra_key))) is not None:
+        return cached(tensors)
     grid, arguments, options = prepare()
     compiled = kernel[grid](*arguments, **options)
-    if notes is not None and isinstance(kernel, JITFunction) and has_launcher(compiled):
+    if entry is not None and isinstance(kernel, JITFunction) and has_launcher(compiled):
         names = kernel.arg_names[len(arguments) :]
         arguments = [*arguments, *(options[name] for name in names)]
-        if (places := places_of(arguments, tensors)) is not None:
-            # Start holds the kernel, so no other kernel can get its id.
-            start = Start(kernel, compiled, (*grid, 1, 1)[:3], places, arguments)
-            notes[id(kernel), further] = start
+        if (slots := address_slots_of(arguments, tensors)) is not None:
+            # CachedLaunch holds the kernel, so no other kernel can get its id.
+            cached = CachedLaunch(kernel, compiled, (*grid, 1, 1)[:3], slots, arguments)
+            entry[id(kernel), extra_key] = cached
     return compiled
 
 
 def has_launcher(compiled: CompiledKernel) -> bool:
-    """Returns whether a compiled kernel has all that ``Start`` hands to Triton's launcher."""
-    return all(hasattr(compiled, name) for name in LAUNCHER)
+    """Returns whether a compiled kernel has what ``CachedLaunch`` hands to the launcher."""
+    return all(hasattr(compiled, name) for name in LAUNCHER_ATTRIBUTES)
 
 
-class Place(NamedTuple):
+class AddressSlot(NamedTuple):
     """Which argument is an address, and of which tensor.
 
     fields: of a descriptor, without its tensor; None for a pointer   kind: the argument's type
@@ -177,7 +178,9 @@ class Place(NamedTuple):
     kind: type
 
 
-def places_of(arguments: list, tensors: Sequence[Tensor | None]) -> list[Place] | None:
+def address_slots_of(
+    arguments: list, tensors: Sequence[Tensor | None]
+) -> list[AddressSlot] | None:
     """Returns which arguments are addresses of these tensors, and takes the tensors out.
 
     None if the arguments have other addresses, or have these in another order.
@@ -188,36 +191,36 @@ def places_of(arguments: list, tensors: Sequence[Tensor | None]) -> list[Place] 
     addresses = [tensors[number].data_ptr() for number in numbers]
     if [x.data_ptr() for _, x in bases] != addresses:
         return None
-    places = []
+    slots = []
     for (number, base), tensor in zip(bases, numbers, strict=True):
         x = arguments[number]
         fields = None if x is base else {**vars(x), "base": None}
-        places.append(Place(number, tensor, fields, type(x)))
+        slots.append(AddressSlot(number, tensor, fields, type(x)))
         arguments[number] = None
-    return places
+    return slots
 
 
-class Start(NamedTuple):
+class CachedLaunch(NamedTuple):
     """A compiled kernel with its grid and its arguments; only the addresses are missing."""
 
     kernel: JITFunction
     compiled: CompiledKernel
     grid: tuple[int, int, int]
-    places: list[Place]
+    slots: list[AddressSlot]
     arguments: list
 
     def __call__(self, tensors: Sequence[Tensor | None]) -> CompiledKernel:
         arguments = self.arguments.copy()
-        for number, tensor, fields, kind in self.places:
+        for number, tensor, fields, kind in self.slots:
             x = tensors[tensor]
             if fields is None:
                 arguments[number] = x.data_ptr()  # given a tensor, Triton would ask it for more
             else:
-                arguments[number] = described = object.__new__(kind)
-                described.__dict__ = known = fields.copy()  # quicker than an update
-                known["base"] = x
+                arguments[number] = descriptor = object.__new__(kind)
+                descriptor.__dict__ = attributes = fields.copy()  # quicker than an update
+                attributes["base"] = x
         compiled, hooks = self.compiled, knobs.runtime
-        if listens(hooks.launch_enter_hook) or listens(hooks.launch_exit_hook):
+        if has_listener(hooks.launch_enter_hook) or has_listener(hooks.launch_exit_hook):
             compiled[self.grid](*arguments)
         else:
             stream = driver.active.get_current_stream(tensors[0].get_device())
@@ -228,6 +231,6 @@ class Start(NamedTuple):
         return compiled
 
 
-def listens(hook: object) -> bool:
+def has_listener(hook: object) -> bool:
     """Returns whether someone, such as a profiler, wants to hear of launches."""
     return bool(getattr(hook, "calls", hook))

@@ -18,21 +18,21 @@ from kernels.reference import attention
 class AttentionHead(nn.Module):
     """One head: every token asks, offers and hands over: [batch, sequence, head_dim].
 
-    width: how many numbers a token has   head_dim: how many a query, key or value has
+    embed_dim: how many numbers a token has   head_dim: how many a query, key or value has
     """
 
-    def __init__(self, width: int, head_dim: int):
+    def __init__(self, embed_dim: int, head_dim: int):
         super().__init__()
-        self.query = nn.Linear(width, head_dim)
-        self.key = nn.Linear(width, head_dim)
-        self.value = nn.Linear(width, head_dim)
+        self.query = nn.Linear(embed_dim, head_dim)
+        self.key = nn.Linear(embed_dim, head_dim)
+        self.value = nn.Linear(embed_dim, head_dim)
 
     def forward(
         self, x: Tensor, *, attn_mask: Tensor | None = None, is_causal: bool = False
     ) -> Tensor:
         """Returns one blend for each token, [batch, sequence, head_dim].
 
-        x: [batch, sequence, width]
+        x: [batch, sequence, embed_dim]
         attn_mask: bool, broadcasts to [batch, sequence, sequence], True takes part;
         a mask of padding is [batch, 1, sequence].  A token that sees nothing gets 0.
         """
@@ -45,24 +45,24 @@ class AttentionHead(nn.Module):
 
 
 class LoopedMultiHeadAttention(nn.Module):
-    """Heads one after the other, then joined and mixed: [batch, sequence, width].
+    """Heads one after the other, then joined and mixed: [batch, sequence, embed_dim].
 
     Eight heads launch 24 projections, and attention eight times.  Raises a ValueError if
-    ``width`` isn't a multiple of ``heads``.
+    ``embed_dim`` isn't a multiple of ``heads``.
     """
 
-    def __init__(self, width: int, heads: int):
+    def __init__(self, embed_dim: int, heads: int):
         super().__init__()
-        head_dim = head_dim_of(width, heads)
-        self.heads = nn.ModuleList(AttentionHead(width, head_dim) for _ in range(heads))
-        self.output = nn.Linear(width, width)
+        head_dim = head_dim_of(embed_dim, heads)
+        self.heads = nn.ModuleList(AttentionHead(embed_dim, head_dim) for _ in range(heads))
+        self.output = nn.Linear(embed_dim, embed_dim)
 
     def forward(
         self, x: Tensor, *, attn_mask: Tensor | None = None, is_causal: bool = False
     ) -> Tensor:
-        """Returns the mixed blends of all heads, [batch, sequence, width].
+        """Returns the mixed blends of all heads, [batch, sequence, embed_dim].
 
-        x: [batch, sequence, width]
+        x: [batch, sequence, embed_dim]
         attn_mask: as in MultiHeadAttention, the same for all heads or one for each
         """
         check_tokens(x, self.output.in_features)
@@ -71,32 +71,33 @@ class LoopedMultiHeadAttention(nn.Module):
             head(x, attn_mask=mask, is_causal=is_causal)  #  [batch, sequence, head_dim]
             for head, mask in zip(self.heads, masks, strict=True)
         ]
-        together = torch.cat(blends, -1)  #                  [batch, sequence, width]
-        return self.output(together)  #                      [batch, sequence, width]
+        together = torch.cat(blends, -1)  #                  [batch, sequence, embed_dim]
+        return self.output(together)  #                      [batch, sequence, embed_dim]
 
 
 class MultiHeadAttention(nn.Module):
-    """All heads at once, the same numbers: [batch, sequence, width].
+    """All heads at once, the same numbers: [batch, sequence, embed_dim].
 
     It launches three projections, attention once, and one output projection.  Raises a
-    ValueError if ``width`` isn't a multiple of ``heads``.
+    ValueError if ``embed_dim`` isn't a multiple of ``heads``.
     """
 
-    def __init__(self, width: int, heads: int):
+    def __init__(self, embed_dim: int, heads: int):
         super().__init__()
         self.heads = heads
-        self.head_dim = head_dim_of(width, heads)
-        self.query = nn.Linear(width, width)  # every head's rows of weights, head by head
-        self.key = nn.Linear(width, width)
-        self.value = nn.Linear(width, width)
-        self.output = nn.Linear(width, width)
+        self.head_dim = head_dim_of(embed_dim, heads)
+        # Each has every head's rows of weights, head by head.
+        self.query = nn.Linear(embed_dim, embed_dim)
+        self.key = nn.Linear(embed_dim, embed_dim)
+        self.value = nn.Linear(embed_dim, embed_dim)
+        self.output = nn.Linear(embed_dim, embed_dim)
 
     def forward(
         self, x: Tensor, *, attn_mask: Tensor | None = None, is_causal: bool = False
     ) -> Tensor:
-        """Returns the mixed blends of all heads, [batch, sequence, width].
+        """Returns the mixed blends of all heads, [batch, sequence, embed_dim].
 
-        x: [batch, sequence, width]
+        x: [batch, sequence, embed_dim]
         attn_mask: bool, broadcasts to [batch, heads, sequence, sequence], True takes part;
         a mask of padding is [batch, 1, 1, sequence].  If a token sees nothing in a head, that
         head gives it 0, before the output projection.
@@ -110,11 +111,11 @@ class MultiHeadAttention(nn.Module):
         side_by_side = blends.transpose(1, 2)  #   [batch, sequence, heads, head_dim]
         # transpose moved no number; contiguous writes them in the new order, the heads of one
         # token together, so that we can view them as one row
-        together = side_by_side.contiguous().view(x.shape)  # [batch, sequence, width]
-        return self.output(together)  #            [batch, sequence, width]
+        together = side_by_side.contiguous().view(x.shape)  # [batch, sequence, embed_dim]
+        return self.output(together)  #            [batch, sequence, embed_dim]
 
     def split(self, x: Tensor) -> Tensor:
-        """Returns [batch, sequence, width] viewed as [batch, heads, sequence, head_dim]."""
+        """Returns [batch, sequence, embed_dim] viewed as [batch, heads, sequence, head_dim]."""
         batch, sequence, _ = x.shape
         return x.view(batch, sequence, self.heads, self.head_dim).transpose(1, 2)
 
@@ -150,19 +151,20 @@ class MultiHeadAttention(nn.Module):
         return looped
 
 
-def head_dim_of(width: int, heads: int) -> int:
-    """Returns how many numbers of the width each head gets."""
-    if heads < 1 or width < 1 or width % heads:
-        raise ValueError(f"width is {width}, a multiple of heads = {heads} is wanted")
-    return width // heads
+def head_dim_of(embed_dim: int, heads: int) -> int:
+    """Returns how many of the embed_dim numbers each head gets."""
+    if heads < 1 or embed_dim < 1 or embed_dim % heads:
+        raise ValueError(f"embed_dim is {embed_dim}, a multiple of heads = {heads} is wanted")
+    return embed_dim // heads
 
 
-def check_tokens(x: Tensor, width: int) -> None:
-    """Raises a TypeError or ValueError unless x is [batch, sequence, width]."""
+def check_tokens(x: Tensor, embed_dim: int) -> None:
+    """Raises a TypeError or ValueError unless x is [batch, sequence, embed_dim]."""
     if not isinstance(x, Tensor):
         raise TypeError(f"x is {type(x).__name__}, a tensor is wanted")
-    if x.ndim != 3 or x.shape[-1] != width:
-        raise ValueError(f"x has shape {list(x.shape)}, [batch, sequence, {width}] is wanted")
+    if x.ndim != 3 or x.shape[-1] != embed_dim:
+        wanted = f"[batch, sequence, {embed_dim}]"
+        raise ValueError(f"x has shape {list(x.shape)}, {wanted} is wanted")
 
 
 def mask_of_each_head(attn_mask: Tensor | None, heads: int) -> list[Tensor | None]:

@@ -3,7 +3,7 @@
 Few bits hold few numbers, and a scale moves them to where the values are.  A block of values
 shares one, which brings the largest of them, ``amax``, near the largest number of the format:
 
-    scale  = amax / largest, rounded to the format of scales          one for each block
+    scale  = amax / element max, rounded to the format of scales      one for each block
     code   = value / scale, rounded to the format of elements         one for each value
     value ≈  code · scale · tensor scale
 
@@ -34,7 +34,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from kernels.checks import KERNEL_DTYPES
-from kernels.formats.validate import misfit
+from kernels.formats.validate import validation_error
 from kernels.formats.value import (
     E2M1,
     E4M3,
@@ -53,16 +53,17 @@ LARGEST_SCALE = 2.0**117
 class Scheme(NamedTuple):
     """The formats and scales of values, blocks and the tensor.
 
-    block: values that share a scale, along the last axis; None if only the tensor has a scale
-    scale: the format of a block's scale; None for FP32
-    tensor_scaled: whether the tensor has an FP32 scale
+    element_format: of the codes
+    block_size: values that share a scale, along the last axis; None if there are no blocks
+    scale_format: of a block's scale; None for FP32
+    has_tensor_scale: whether the tensor has an FP32 scale
     """
 
     name: str
-    element: Format
-    block: int | None
-    scale: Format | None
-    tensor_scaled: bool
+    element_format: Format
+    block_size: int | None
+    scale_format: Format | None
+    has_tensor_scale: bool
 
 
 NVFP4 = Scheme("NVFP4", E2M1, 16, E4M3, True)
@@ -77,7 +78,7 @@ class Quantized:
     """A tensor as codes and scales, with all that ``dequantize`` needs.
 
     codes: uint8, [..., n]; for E2M1 [..., ⌈n/2⌉], two a byte, the first in the low nibble
-    scales: [..., ⌈n/block⌉], uint8 codes or FP32; None if only the tensor has a scale
+    scales: [..., ⌈n/block_size⌉], uint8 codes or FP32; None if only the tensor has a scale
     tensor_scale: FP32 without a dimension; None if only the blocks have scales
     shape: [..., n], of the original tensor
     """
@@ -113,7 +114,7 @@ def quantize(
 
         tensor scale  amax of the tensor / (448 · 6) for NVFP4, amax / 448 for FP8
         scale         amax / 6 / tensor scale, rounded to E4M3, for NVFP4
-                      2^(⌊log2 amax⌋ - e), 2^e below the largest element, for E8M0 (MX)
+                      2^(⌊log2 amax⌋ - emax), 2^emax below the largest element, for E8M0 (MX)
                       amax / 448 for FP8_BLOCKS
         code          x · (1 / tensor scale / scale), rounded to nearest, ties to even
 
@@ -150,14 +151,17 @@ def quantize(
     if tensor_scale is not None:
         inverse = inverse / tensor_scale
     scales = None
-    if scheme.block is not None:
-        values = pad(values, (0, -x.shape[-1] % scheme.block)).unflatten(-1, (-1, scheme.block))
-        scales, unit = _block_scales(_amax(values, -1), scheme, tensor_scale)
-        inverse = (inverse / torch.where(unit == 0, torch.inf, unit)).unsqueeze(-1)
-    codes = encode(values * inverse, scheme.element)
-    if scheme.block is not None:
+    if scheme.block_size is not None:
+        values = pad(values, (0, -x.shape[-1] % scheme.block_size)).unflatten(
+            -1, (-1, scheme.block_size)
+        )
+        scales, decoded_scales = _block_scales(_amax(values, -1), scheme, tensor_scale)
+        divisors = torch.where(decoded_scales == 0, torch.inf, decoded_scales)
+        inverse = (inverse / divisors).unsqueeze(-1)
+    codes = encode(values * inverse, scheme.element_format)
+    if scheme.block_size is not None:
         codes = codes.flatten(-2)[..., : x.shape[-1]]
-    if scheme.element == E2M1:
+    if scheme.element_format == E2M1:
         codes = pack_e2m1(pad(codes, (0, x.shape[-1] % 2)))
     return Quantized(codes.contiguous(), scales, tensor_scale, scheme, x.shape)
 
@@ -172,21 +176,21 @@ def dequantize(quantized: Quantized) -> Tensor:
     if not isinstance(quantized, Quantized):
         raise TypeError(f"quantized is {type(quantized).__name__}, a Quantized is wanted")
     _check_scheme(quantized.scheme)
-    if misfit(quantized):
-        raise misfit(quantized)
+    if validation_error(quantized):
+        raise validation_error(quantized)
     codes, scheme, columns = quantized.codes, quantized.scheme, quantized.shape[-1]
-    if scheme.element == E2M1:
+    if scheme.element_format == E2M1:
         codes = unpack_e2m1(codes)[..., :columns]
-    values = decode(codes, scheme.element)
-    unit = torch.ones((), device=values.device)
-    if scheme.block is not None:
-        unit = quantized.scales
-        if scheme.scale is not None:
-            unit = decode(unit, scheme.scale)
-        unit = unit.repeat_interleave(scheme.block, -1)[..., :columns]
+    values = decode(codes, scheme.element_format)
+    combined_scale = torch.ones((), device=values.device)
+    if scheme.block_size is not None:
+        combined_scale = quantized.scales
+        if scheme.scale_format is not None:
+            combined_scale = decode(combined_scale, scheme.scale_format)
+        combined_scale = combined_scale.repeat_interleave(scheme.block_size, -1)[..., :columns]
     if quantized.tensor_scale is not None:
-        unit = unit * quantized.tensor_scale
-    return values * unit
+        combined_scale = combined_scale * quantized.tensor_scale
+    return values * combined_scale
 
 
 def _amax(values: Tensor, axis: int | None = None) -> Tensor:
@@ -197,67 +201,69 @@ def _amax(values: Tensor, axis: int | None = None) -> Tensor:
     return magnitude.amax(axis)
 
 
-def _divided(amax: Tensor, largest: float) -> Tensor:
+def _divide(amax: Tensor, maximum: float) -> Tensor:
     """Returns a correctly rounded quotient.  If we divided by a Python number, PyTorch would
     multiply by its reciprocal on a GPU."""
-    return amax / torch.full_like(amax, largest)
+    return amax / torch.full_like(amax, maximum)
 
 
-def _fp32_scale(amax: Tensor, largest: float) -> Tensor:
-    """Returns the factor by which ``largest`` reaches amax; 1 if amax is 0."""
-    return torch.where(amax == 0, 1.0, _divided(amax, largest).clamp(min=SMALLEST_SCALE))
+def _fp32_scale(amax: Tensor, maximum: float) -> Tensor:
+    """Returns the factor by which ``maximum`` reaches amax; 1 if amax is 0."""
+    return torch.where(amax == 0, 1.0, _divide(amax, maximum).clamp(min=SMALLEST_SCALE))
 
 
 def _block_scales(
     amax: Tensor, scheme: Scheme, tensor_scale: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """Returns the scales of blocks as stored, and the numbers that they stand for."""
-    if scheme.scale is None:
-        scales = _fp32_scale(amax, scheme.element.max)
+    if scheme.scale_format is None:
+        scales = _fp32_scale(amax, scheme.element_format.max)
         return scales, scales
-    if scheme.scale == E8M0:
-        exponent = encode(amax, E8M0).int() - _exponent_of_largest(scheme)
+    if scheme.scale_format == E8M0:
+        exponent = encode(amax, E8M0).int() - _emax(scheme)
         scales = exponent.clamp(min=0).to(torch.uint8)
     else:
-        scale = _divided(amax, scheme.element.max)
-        scales = encode(scale if tensor_scale is None else scale / tensor_scale, scheme.scale)
-    return scales, decode(scales, scheme.scale)
+        scale = _divide(amax, scheme.element_format.max)
+        scales = encode(
+            scale if tensor_scale is None else scale / tensor_scale, scheme.scale_format
+        )
+    return scales, decode(scales, scheme.scale_format)
 
 
-def _exponent_of_largest(scheme: Scheme) -> int:
-    """Returns e, where 2^e is the power of two at or below the largest element."""
-    return math.frexp(scheme.element.max)[1] - 1
+def _emax(scheme: Scheme) -> int:
+    """Returns emax, where 2^emax is the power of two at or below the largest element."""
+    return math.frexp(scheme.element_format.max)[1] - 1
 
 
 def _check_scheme(scheme: Scheme) -> None:
     if not isinstance(scheme, Scheme):
         raise TypeError(f"scheme is {type(scheme).__name__}, a Scheme is wanted")
-    if not isinstance(scheme.element, Format):
+    if not isinstance(scheme.element_format, Format):
         raise TypeError(
-            f"scheme {scheme.name} has elements in {type(scheme.element).__name__}, "
+            f"scheme {scheme.name} has elements in {type(scheme.element_format).__name__}, "
             "a Format is wanted"
         )
-    if not isinstance(scheme.scale, Format | None):
+    if not isinstance(scheme.scale_format, Format | None):
         raise TypeError(
-            f"scheme {scheme.name} has scales in {type(scheme.scale).__name__}, "
+            f"scheme {scheme.name} has scales in {type(scheme.scale_format).__name__}, "
             "a Format or None is wanted"
         )
-    if scheme.block is None:
-        if scheme.scale is not None or not scheme.tensor_scaled:
+    if scheme.block_size is None:
+        if scheme.scale_format is not None or not scheme.has_tensor_scale:
             raise ValueError(
                 f"scheme {scheme.name} has no blocks: the tensor's scale alone is wanted"
             )
         return
-    if scheme.block < 1:
+    if scheme.block_size < 1:
         raise ValueError(
-            f"scheme {scheme.name} has blocks of {scheme.block}, 1 or more is wanted"
+            f"scheme {scheme.name} has blocks of {scheme.block_size}, 1 or more is wanted"
         )
-    if scheme.scale not in (None, E4M3, E8M0):
+    if scheme.scale_format not in (None, E4M3, E8M0):
         raise ValueError(
-            f"scheme {scheme.name} has scales in {scheme.scale.name}: "
+            f"scheme {scheme.name} has scales in {scheme.scale_format.name}: "
             "E4M3, E8M0 or FP32 is wanted"
         )
-    if scheme.tensor_scaled and scheme.scale != E4M3:
+    if scheme.has_tensor_scale and scheme.scale_format != E4M3:
         raise ValueError(
             f"scheme {scheme.name} has a tensor scale, which only E4M3 scales of blocks need"
         )
@@ -274,13 +280,15 @@ def _check_and_scale(
     if x.ndim == 0:
         raise ValueError("x has 0 dimensions, [..., n] is wanted")
     _check_scheme(scheme)
-    if not scheme.tensor_scaled:
+    if not scheme.has_tensor_scale:
         if tensor_scale is not None:
             raise ValueError(f"tensor_scale is given, scheme {scheme.name} has none")
         return None
     if tensor_scale is None:
-        largest = scheme.element.max * (scheme.scale.max if scheme.scale else 1.0)
-        return _fp32_scale(_amax(x.detach().float()), largest)
+        maximum = scheme.element_format.max * (
+            scheme.scale_format.max if scheme.scale_format else 1.0
+        )
+        return _fp32_scale(_amax(x.detach().float()), maximum)
     if isinstance(tensor_scale, Tensor):
         if tensor_scale.dtype != torch.float32:
             raise TypeError(f"tensor_scale is {tensor_scale.dtype}, torch.float32 is wanted")

@@ -24,9 +24,9 @@ from kernels.formats.block import (
     Quantized,
     Scheme,
     _check_and_scale,
-    _exponent_of_largest,
+    _emax,
 )
-from kernels.formats.validate import misfit
+from kernels.formats.validate import validation_error
 from kernels.formats.value_triton import (
     decode_e2m1,
     decode_e4m3,
@@ -55,17 +55,17 @@ def quantize_blocks(
     check_no_gradient(instead="kernels.formats.block.quantize", x=x)
     if tensor_scale is not None and unreadable(tensor_scale):
         raise TypeError(f"tensor_scale is {unreadable(tensor_scale)}")
-    columns, block = x.shape[-1], scheme.block or KERNEL_BLOCK
+    columns, block = x.shape[-1], scheme.block_size or DEFAULT_BLOCK_SIZE
     blocks = -(-columns // block)  # in a row; the last one may not be full
-    width = -(-columns * scheme.element.bits // 8)
+    width = -(-columns * scheme.element_format.bits // 8)
     codes = torch.empty((*x.shape[:-1], width), dtype=torch.uint8, device=x.device)
     scales = None
-    if scheme.block is not None:
-        dtype = torch.float32 if scheme.scale is None else torch.uint8
+    if scheme.block_size is not None:
+        dtype = torch.float32 if scheme.scale_format is None else torch.uint8
         scales = torch.empty((*x.shape[:-1], blocks), dtype=dtype, device=x.device)
     if x.numel():
         constants = _constants(scheme)
-        constants |= {"LARGEST": scheme.element.max, "EXPONENT": _exponent_of_largest(scheme)}
+        constants |= {"ELEMENT_MAX": scheme.element_format.max, "EMAX": _emax(scheme)}
         grid, all_blocks = _grid(x.shape, scheme)
         with torch.cuda.device_of(x):
             quantize_kernel[grid](
@@ -87,12 +87,12 @@ def dequantize_blocks(quantized: Quantized) -> Tensor:
         raise TypeError(f"scheme is {type(quantized.scheme).__name__}, a Scheme is wanted")
     codes, scheme, shape = quantized.codes, quantized.scheme, quantized.shape
     _check_scheme_of_kernels(scheme)
-    if misfit(quantized, for_kernel=True):
-        raise misfit(quantized, for_kernel=True)
+    if validation_error(quantized, for_kernel=True):
+        raise validation_error(quantized, for_kernel=True)
     out = torch.empty(shape, device=codes.device)
     check_kernel(dequantize_kernel, on_cpu="kernels.formats.block.dequantize", codes=out)
     if out.numel():
-        blocks = -(-shape[-1] // (scheme.block or KERNEL_BLOCK))
+        blocks = -(-shape[-1] // (scheme.block_size or DEFAULT_BLOCK_SIZE))
         grid, all_blocks = _grid(shape, scheme)
         with torch.cuda.device_of(codes):
             dequantize_kernel[grid](
@@ -102,17 +102,17 @@ def dequantize_blocks(quantized: Quantized) -> Tensor:
     return out
 
 
-KERNEL_BLOCK = 128  # columns at a time if the scheme has no blocks
-KERNEL_VALUES = 2048  # values a program takes
+DEFAULT_BLOCK_SIZE = 128  # if the scheme has no blocks
+VALUES_PER_PROGRAM = 2048
 
 
 def _grid(shape: torch.Size, scheme: Scheme) -> tuple[tuple[int], int]:
     """Returns the grid of programs, and how many blocks there are."""
-    block = scheme.block or KERNEL_BLOCK
+    block = scheme.block_size or DEFAULT_BLOCK_SIZE
     all_blocks = math.prod(shape[:-1]) * -(-shape[-1] // block)
-    if all_blocks >= 2**31 - KERNEL_VALUES:
+    if all_blocks >= 2**31 - VALUES_PER_PROGRAM:
         raise ValueError(f"x has {all_blocks} blocks, fewer than 2^31 are wanted")
-    return (triton.cdiv(all_blocks, KERNEL_VALUES // block),), all_blocks
+    return (triton.cdiv(all_blocks, VALUES_PER_PROGRAM // block),), all_blocks
 
 
 def _check_scheme_of_kernels(scheme: Scheme) -> None:
@@ -125,15 +125,15 @@ def _check_scheme_of_kernels(scheme: Scheme) -> None:
 
 def _constants(scheme: Scheme) -> dict[str, str | int | None]:
     """Returns the constants for which both kernels are compiled."""
-    block = scheme.block or KERNEL_BLOCK
+    block = scheme.block_size or DEFAULT_BLOCK_SIZE
     return {
         "BLOCK": block,
-        "TILE": KERNEL_VALUES // block,
-        "PER_BYTE": 8 // scheme.element.bits,
-        "SCALE": None
-        if scheme.block is None
-        else scheme.scale.name
-        if scheme.scale
+        "TILE": VALUES_PER_PROGRAM // block,
+        "CODES_PER_BYTE": 8 // scheme.element_format.bits,
+        "SCALE_FORMAT": None
+        if scheme.block_size is None
+        else scheme.scale_format.name
+        if scheme.scale_format
         else "FP32",
     }
 
@@ -146,10 +146,10 @@ def amax_of_block(x):
 
 
 @triton.jit
-def inverse_of(tensor_scale, unit):
-    """Returns the factor for values, ``1 / tensor scale / unit``; 0 where the unit is 0."""
-    unit = tl.where(unit == 0.0, float("inf"), unit)
-    return tl.div_rn(tl.div_rn(1.0, tensor_scale), unit)
+def inverse_scale(tensor_scale, decoded_scale):
+    """Returns the factor for values, ``1 / tensor_scale / decoded_scale``; 0 for scale 0."""
+    decoded_scale = tl.where(decoded_scale == 0.0, float("inf"), decoded_scale)
+    return tl.div_rn(tl.div_rn(1.0, tensor_scale), decoded_scale)
 
 
 @triton.jit
@@ -161,28 +161,28 @@ def pack_pairs(codes):
 
 
 @triton.jit
-def in_halves(x):
+def split_halves(x):
     """Returns the first and the last 8 of 16 values: [..., 16] -> twice [..., 8]."""
     return tl.trans(x.reshape(x.shape[:-1] + [2, 8])).split()  # noqa: RUF005
 
 
 @triton.jit
-def of_halves(first, second):
+def join_halves(first, second):
     """Returns two tensors joined along the last axis: twice [..., n] -> [..., 2n]."""
     both = tl.trans(tl.join(first, second))
     return both.reshape(both.shape[:-2] + [2 * first.shape[-1]])  # noqa: RUF005
 
 
 @triton.jit
-def load_blocks(blocks, inside):
-    """Returns the 16 values from each pointer in ``blocks`` on: [...] -> [..., 16], 0 outside.
+def load_blocks(blocks, mask):
+    """Returns 16 values from each pointer on, or zeros by the mask: [...] -> [..., 16].
 
     It loads 8 values twice, which are 16 bytes each in a 16-bit format.  So a thread gets whole
     blocks, and finds the amax of each without other threads.
     """
     half = tl.expand_dims(blocks, -1) + tl.arange(0, 8)
-    inside = tl.expand_dims(inside, -1)
-    return of_halves(tl.load(half, inside, 0.0), tl.load(half + 8, inside, 0.0))
+    mask = tl.expand_dims(mask, -1)
+    return join_halves(tl.load(half, mask, 0.0), tl.load(half + 8, mask, 0.0))
 
 
 @triton.jit
@@ -192,71 +192,73 @@ def quantize_nvfp4(x, tensor_scale):
     x: blocks in a program's registers, [..., 16] FP32; it's fastest if they are from
     ``load_blocks``   tensor_scale: FP32
     """
-    first, second = in_halves(x)
+    first, second = split_halves(x)
     amax = tl.maximum(amax_of_block(first), amax_of_block(second))
     scales = encode_e4m3(tl.div_rn(tl.div_rn(amax, 6.0), tensor_scale))
-    inverse = tl.expand_dims(inverse_of(tensor_scale, decode_e4m3(scales)), -1)
+    inverse = tl.expand_dims(inverse_scale(tensor_scale, decode_e4m3(scales)), -1)
     first = pack_pairs(encode_e2m1(first * inverse))
     second = pack_pairs(encode_e2m1(second * inverse))
-    return of_halves(first, second), scales
+    return join_halves(first, second), scales
 
 
 @triton.jit
 def quantize_kernel(
     x, codes, scales, tensor_scale, all_blocks, blocks, columns,
-    BLOCK: tl.constexpr, TILE: tl.constexpr, PER_BYTE: tl.constexpr, LARGEST: tl.constexpr,
-    EXPONENT: tl.constexpr, SCALE: tl.constexpr,
+    BLOCK: tl.constexpr, TILE: tl.constexpr, CODES_PER_BYTE: tl.constexpr,
+    ELEMENT_MAX: tl.constexpr, EMAX: tl.constexpr, SCALE_FORMAT: tl.constexpr,
 ):  # fmt: skip
     """Reads the values of TILE blocks; writes their codes and scales.
 
     x, codes, scales: pointers to contiguous rows   tensor_scale: pointer or None
     all_blocks: how many there are   blocks, columns: in a row   BLOCK: values in a block
-    PER_BYTE: 1 code of E4M3 or 2 of E2M1   LARGEST: the largest element   EXPONENT: that of the
-    power of two at or below it   SCALE: the format of scales, None if there are no blocks
+    CODES_PER_BYTE: 1 of E4M3 or 2 of E2M1   ELEMENT_MAX: the largest element
+    EMAX: the exponent of the power of two at or below it
+    SCALE_FORMAT: the format of scales, None if there are no blocks
     """
     block = tl.program_id(0) * TILE + tl.arange(0, TILE)
     row = (block // blocks).to(tl.int64)[:, None]  # 64 bits, so big offsets don't overflow
     first = (block % blocks)[:, None] * BLOCK
     column, byte = (
         first + tl.arange(0, BLOCK),
-        first // PER_BYTE + tl.arange(0, BLOCK // PER_BYTE),
+        first // CODES_PER_BYTE + tl.arange(0, BLOCK // CODES_PER_BYTE),
     )
-    width = tl.cdiv(columns, PER_BYTE)
-    real = block < all_blocks
-    values = tl.load(x + row * columns + column, real[:, None] & (column < columns), 0.0)
+    width = tl.cdiv(columns, CODES_PER_BYTE)
+    mask = block < all_blocks
+    values = tl.load(x + row * columns + column, mask[:, None] & (column < columns), 0.0)
     values = values.to(tl.float32)
-    whole = 1.0 if tensor_scale is None else tl.load(tensor_scale)
+    tensor_scale_value = 1.0 if tensor_scale is None else tl.load(tensor_scale)
 
-    if SCALE == "E4M3":
-        encoded, scale = quantize_nvfp4(values, whole)
+    if SCALE_FORMAT == "E4M3":
+        encoded, scale = quantize_nvfp4(values, tensor_scale_value)
     else:
-        if SCALE is None:
-            inverse = tl.div_rn(1.0, whole)
+        if SCALE_FORMAT is None:
+            inverse = tl.div_rn(1.0, tensor_scale_value)
         else:
             amax = amax_of_block(values)
-            if SCALE == "E8M0":
-                exponent = encode_e8m0_floor(amax).to(tl.int32) - EXPONENT
+            if SCALE_FORMAT == "E8M0":
+                exponent = encode_e8m0_floor(amax).to(tl.int32) - EMAX
                 scale = tl.maximum(exponent, 0).to(tl.uint8)
-                unit = decode_e8m0(scale)
+                decoded_scale = decode_e8m0(scale)
             else:
-                scale = tl.maximum(tl.div_rn(amax, LARGEST), 2.0**-117)
+                scale = tl.maximum(tl.div_rn(amax, ELEMENT_MAX), 2.0**-117)
                 scale = tl.where(amax == 0.0, 1.0, scale)
-                unit = scale
-            inverse = inverse_of(whole, unit)[:, None]
-        if PER_BYTE == 2:
+                decoded_scale = scale
+            inverse = inverse_scale(tensor_scale_value, decoded_scale)[:, None]
+        if CODES_PER_BYTE == 2:
             encoded = pack_pairs(encode_e2m1(values * inverse))
         else:
             encoded = encode_e4m3(values * inverse)
 
-    tl.store(codes + row * width + byte, encoded, real[:, None] & (byte < width))
-    if SCALE is not None:
-        tl.store(scales + block, scale, real)
+    tl.store(codes + row * width + byte, encoded, mask[:, None] & (byte < width))
+    if SCALE_FORMAT is not None:
+        tl.store(scales + block, scale, mask)
 
 
 @triton.jit
 def dequantize_kernel(
     codes, scales, tensor_scale, out, all_blocks, blocks, columns,
-    BLOCK: tl.constexpr, TILE: tl.constexpr, PER_BYTE: tl.constexpr, SCALE: tl.constexpr,
+    BLOCK: tl.constexpr, TILE: tl.constexpr, CODES_PER_BYTE: tl.constexpr,
+    SCALE_FORMAT: tl.constexpr,
 ):  # fmt: skip
     """Reads the codes and scales of TILE blocks; writes their values.
 
@@ -267,23 +269,27 @@ def dequantize_kernel(
     first = (block % blocks)[:, None] * BLOCK
     column, byte = (
         first + tl.arange(0, BLOCK),
-        first // PER_BYTE + tl.arange(0, BLOCK // PER_BYTE),
+        first // CODES_PER_BYTE + tl.arange(0, BLOCK // CODES_PER_BYTE),
     )
-    width = tl.cdiv(columns, PER_BYTE)
-    real = block < all_blocks
-    encoded = tl.load(codes + row * width + byte, real[:, None] & (byte < width), 0)
-    if PER_BYTE == 2:
+    width = tl.cdiv(columns, CODES_PER_BYTE)
+    mask = block < all_blocks
+    encoded = tl.load(codes + row * width + byte, mask[:, None] & (byte < width), 0)
+    if CODES_PER_BYTE == 2:
         low, high = decode_e2m1(encoded & 0xF), decode_e2m1(encoded >> 4)
         values = tl.join(low, high).reshape(TILE, BLOCK)
     else:
         values = decode_e4m3(encoded)
 
-    unit = 1.0 if tensor_scale is None else tl.load(tensor_scale)
-    if SCALE is not None:
-        scale = tl.load(scales + block, real, 0)
-        if SCALE == "E8M0":
+    combined_scale = 1.0 if tensor_scale is None else tl.load(tensor_scale)
+    if SCALE_FORMAT is not None:
+        scale = tl.load(scales + block, mask, 0)
+        if SCALE_FORMAT == "E8M0":
             scale = decode_e8m0(scale)
-        elif SCALE == "E4M3":
+        elif SCALE_FORMAT == "E4M3":
             scale = decode_e4m3(scale)
-        unit = (scale * unit)[:, None]
-    tl.store(out + row * columns + column, values * unit, real[:, None] & (column < columns))
+        combined_scale = (scale * combined_scale)[:, None]
+    tl.store(
+        out + row * columns + column,
+        values * combined_scale,
+        mask[:, None] & (column < columns),
+    )

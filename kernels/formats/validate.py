@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from kernels.formats.block import Quantized
 
 
-def misfit(quantized: Quantized, *, for_kernel: bool = False) -> TypeError | ValueError | None:
+def validation_error(
+    quantized: Quantized, *, for_kernel: bool = False
+) -> TypeError | ValueError | None:
     """Returns the first error in a Quantized, to be raised, or None.  It reads no number.
 
     for_kernel: the tensors must also be contiguous in memory
@@ -26,17 +28,18 @@ def misfit(quantized: Quantized, *, for_kernel: bool = False) -> TypeError | Val
     if not shape:
         return ValueError("shape has 0 dimensions, [..., n] is wanted")
     *rows, columns = shape
-    width = -(-columns * scheme.element.bits // 8)
-    blocks = -(-columns // (scheme.block or 1))
-    of_scales = torch.float32 if scheme.scale is None else torch.uint8
-    for name, tensor, there, dtype, wanted in (
+    width = -(-columns * scheme.element_format.bits // 8)
+    blocks = -(-columns // (scheme.block_size or 1))
+    has_blocks = scheme.block_size is not None
+    scale_dtype = torch.float32 if scheme.scale_format is None else torch.uint8
+    for name, tensor, expected, dtype, wanted in (
         ("codes", quantized.codes, True, torch.uint8, [*rows, width]),
-        ("scales", quantized.scales, scheme.block is not None, of_scales, [*rows, blocks]),
-        ("tensor_scale", quantized.tensor_scale, scheme.tensor_scaled, torch.float32, []),
+        ("scales", quantized.scales, has_blocks, scale_dtype, [*rows, blocks]),
+        ("tensor_scale", quantized.tensor_scale, scheme.has_tensor_scale, torch.float32, []),
     ):
-        if tensor is None and not there:
+        if tensor is None and not expected:
             continue
-        if not there:
+        if not expected:
             return ValueError(f"{name} is given, scheme {scheme.name} has none")
         if not isinstance(tensor, Tensor):
             return TypeError(f"{name} is {type(tensor).__name__}, a tensor is wanted")

@@ -28,7 +28,7 @@ from torch import Tensor
 class Format(NamedTuple):
     """A number format: the widths of its fields, and its special codes.
 
-    largest: the code of the largest finite number; a code above it, without the sign, is
+    max_code: the code of the largest finite number; a code above it, without the sign, is
         ``infinity`` or a NaN
     nan: the NaN that ``encode`` writes; None if the format has none
     """
@@ -38,14 +38,14 @@ class Format(NamedTuple):
     exponent_bits: int
     mantissa_bits: int
     bias: int
-    largest: int
+    max_code: int
     infinity: int | None
     nan: int | None
 
     @property
     def max(self) -> float:
         """The largest finite number."""
-        exponent, mantissa = divmod(self.largest, 2**self.mantissa_bits)
+        exponent, mantissa = divmod(self.max_code, 2**self.mantissa_bits)
         return (1 + mantissa / 2**self.mantissa_bits) * 2.0 ** (exponent - self.bias)
 
     @property
@@ -62,16 +62,16 @@ class Format(NamedTuple):
         return self.smallest_normal * 2.0**-self.mantissa_bits
 
 
-E4M3 = Format("E4M3", 8, 4, 3, bias=7, largest=0x7E, infinity=None, nan=0x7F)  # the FN variant
+E4M3 = Format("E4M3", 8, 4, 3, bias=7, max_code=0x7E, infinity=None, nan=0x7F)  # the FN variant
 
 
-E5M2 = Format("E5M2", 8, 5, 2, bias=15, largest=0x7B, infinity=0x7C, nan=0x7F)
+E5M2 = Format("E5M2", 8, 5, 2, bias=15, max_code=0x7B, infinity=0x7C, nan=0x7F)
 
 
-E2M1 = Format("E2M1", 4, 2, 1, bias=1, largest=0x7, infinity=None, nan=None)
+E2M1 = Format("E2M1", 4, 2, 1, bias=1, max_code=0x7, infinity=None, nan=None)
 
 
-E8M0 = Format("E8M0", 8, 8, 0, bias=127, largest=0xFE, infinity=None, nan=0xFF)  # no sign
+E8M0 = Format("E8M0", 8, 8, 0, bias=127, max_code=0xFE, infinity=None, nan=0xFF)  # no sign
 
 
 class Kind(IntEnum):
@@ -117,7 +117,7 @@ def fields(codes: Tensor, format: Format) -> Fields:
     if format.mantissa_bits:
         kind[exponent == 0] = Kind.SUBNORMAL
         kind[unsigned == 0] = Kind.ZERO
-    kind[unsigned > format.largest] = Kind.NAN
+    kind[unsigned > format.max_code] = Kind.NAN
     if format.infinity is not None:
         kind[unsigned == format.infinity] = Kind.INFINITE
     return Fields((codes != unsigned).int(), exponent, mantissa, kind)
@@ -168,9 +168,9 @@ def encode(values: Tensor, format: Format) -> Tensor:
     values = values.detach().double()  # FP64 has every number of the other three
     magnitude = values.abs()
     if format == E8M0:
-        code = (_exponent(magnitude) + format.bias).clamp(0, format.largest)
+        code = (_exponent(magnitude) + format.bias).clamp(0, format.max_code)
         return torch.where(magnitude.isfinite(), code, format.nan).to(torch.uint8)
-    nan = format.largest if format.nan is None else format.nan
+    nan = format.max_code if format.nan is None else format.nan
     magnitude = magnitude.nan_to_num(nan=0.0).clamp(max=format.max)
     exponent = _exponent(magnitude.clamp(min=format.smallest_normal))
     step = _power_of_two(exponent - format.mantissa_bits)
@@ -262,9 +262,9 @@ def _check_bytes(name: str, codes: Tensor) -> None:
 def _check_codes(codes: Tensor, format: Format) -> None:
     _check_format(format)
     _check_bytes("codes", codes)
-    if format.bits < 8 and codes.numel() and (largest := int(codes.max())) >> format.bits:
+    if format.bits < 8 and codes.numel() and (highest := int(codes.max())) >> format.bits:
         raise ValueError(
-            f"codes has {largest}, {format.name} has {format.bits} bits: "
+            f"codes has {highest}, {format.name} has {format.bits} bits: "
             f"0 to {2**format.bits - 1} is wanted"
         )
 

@@ -13,17 +13,17 @@ import triton.language as tl
 @triton.jit
 def encode_e4m3(x):
     """Returns ``encode(x, E4M3)``, FP32 -> uint8."""
-    return _encode(x, LARGEST=448.0, BIAS=7, MANTISSA_BITS=3)
+    return _encode(x, MAX=448.0, BIAS=7, MANTISSA_BITS=3)
 
 
 @triton.jit
 def encode_e5m2(x):
     """Returns ``encode(x, E5M2)``, FP32 -> uint8."""
-    return _encode(x, LARGEST=57344.0, BIAS=15, MANTISSA_BITS=2)
+    return _encode(x, MAX=57344.0, BIAS=15, MANTISSA_BITS=2)
 
 
 @triton.jit
-def _encode(x, LARGEST: tl.constexpr, BIAS: tl.constexpr, MANTISSA_BITS: tl.constexpr):
+def _encode(x, MAX: tl.constexpr, BIAS: tl.constexpr, MANTISSA_BITS: tl.constexpr):
     """Returns codes of E4M3 or E5M2, by an addition that counts the steps.
 
     FP32 has 23 mantissa bits.  We add ``2^(23 - mantissa bits)`` times the power of two at or
@@ -31,7 +31,7 @@ def _encode(x, LARGEST: tl.constexpr, BIAS: tl.constexpr, MANTISSA_BITS: tl.cons
     """
     SMALLEST_NORMAL: tl.constexpr = 2.0 ** (1 - BIAS)
     SPARE_BITS: tl.constexpr = 23 - MANTISSA_BITS
-    magnitude = tl.minimum(tl.abs(x), LARGEST)
+    magnitude = tl.minimum(tl.abs(x), MAX)
     normal = tl.maximum(magnitude, SMALLEST_NORMAL)
     power = normal.to(tl.uint32, bitcast=True) & 0x7F800000
     origin = power.to(tl.float32, bitcast=True) * 2.0**SPARE_BITS

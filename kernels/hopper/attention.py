@@ -46,7 +46,7 @@ from kernels.hopper.plan import Plan, check_plan, padded, plan_for
 from kernels.hopper.ring import ROWS
 from kernels.hopper.schedule import work_items_of
 from kernels.hopper.tensors import check_hopper, described
-from kernels.launch_cache import gradient_is_wanted, noted, notes_for
+from kernels.launch_cache import entry_for, gradient_is_wanted, memoized
 from kernels.launch_cache import launch as start
 
 TINY = torch.finfo(torch.float32).tiny
@@ -87,31 +87,31 @@ def hopper_attention(
     Raises a ValueError or TypeError that names the argument, and a RuntimeError where the GPU
     is no Hopper.
     """
-    # Check.  Calls like an earlier one find in its notes what was worked out then.
-    notes = notes_for((q, k, v), is_causal, scale, enable_gqa)
-    scale = noted(notes, "scale", lambda: check(q, k, v, is_causal, scale, enable_gqa))
+    # Check.  Calls like an earlier one find in its entry what was computed then.
+    entry = entry_for((q, k, v), is_causal, scale, enable_gqa)
+    scale = memoized(entry, "scale", lambda: check(q, k, v, is_causal, scale, enable_gqa))
     if scale < TINY:
         # The kernel takes the maximum before it scales: its scale must be above 0, in FP32 too.
         if scale < 0:
             q, scale = -q, -scale
         if scale < TINY:
             q, scale = 0 * q, 1.0
-        notes = notes_for((q, k, v), is_causal, scale)
+        entry = entry_for((q, k, v), is_causal, scale)
 
     # Plan.
     if plan is None:
-        plan = noted(notes, "plan", lambda: plan_for(q.shape[-1], is_causal, q.shape[-2]))
+        plan = memoized(entry, "plan", lambda: plan_for(q.shape[-1], is_causal, q.shape[-2]))
     check_plan(plan)
 
     # Launch.  Where torch traces or maps, through an operator that it knows.
     gradient = gradient_is_wanted(q, k, v)
     with_lse = return_lse or gradient
-    if notes is None:
+    if entry is None:
         out, lse = hopper_forward(q, k, v, is_causal, scale, with_lse, [int(x) for x in plan])
     elif gradient:
-        out, lse = Attention.apply(q, k, v, is_causal, scale, with_lse, plan, notes)
+        out, lse = Attention.apply(q, k, v, is_causal, scale, with_lse, plan, entry)
     else:
-        out, lse = forward(q, k, v, is_causal, scale, with_lse, plan, notes)
+        out, lse = forward(q, k, v, is_causal, scale, with_lse, plan, entry)
     return (out, lse) if return_lse else out
 
 
@@ -126,13 +126,13 @@ def check(
 
 def forward(
     q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float, with_lse: bool,
-    plan: Plan, notes: dict | None,
+    plan: Plan, entry: dict | None,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     """Returns the output, and lse or None, of checked arguments; scale is above 0."""
     out, lse = empty(q, with_lse)
     if out.numel() == 0 or k.shape[-2] == 0:
         return out.zero_(), lse if lse is None else lse.fill_(-torch.inf)
-    launch(q, k, v, out, lse, is_causal, scale, plan, notes)
+    launch(q, k, v, out, lse, is_causal, scale, plan, entry)
     return out, lse
 
 
@@ -145,8 +145,8 @@ def hopper_forward(
     q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float, with_lse: bool,
     plan: list[int],
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    notes = notes_for((q, k, v), is_causal, scale)
-    return tensors_of(*forward(q, k, v, is_causal, scale, with_lse, Plan(*plan), notes))
+    entry = entry_for((q, k, v), is_causal, scale)
+    return tensors_of(*forward(q, k, v, is_causal, scale, with_lse, Plan(*plan), entry))
 
 
 @hopper_forward.register_fake
@@ -174,13 +174,13 @@ def gradients(ctx, dout, dlse):
     dout = torch.zeros_like(out) if dout is None else dout
     order = torch.are_deterministic_algorithms_enabled()
     arguments = (q, k, v, ctx.is_causal, ctx.scale, out, lse, dout, dlse, order)
-    notes = None
+    entry = None
     # The operator refuses to be differentiated once more; the function wouldn't notice.
     if not torch.is_grad_enabled():
-        notes = notes_for((q, k, v, out, lse, dout, dlse), ctx.is_causal, ctx.scale, order)
-    if notes is None:
+        entry = entry_for((q, k, v, out, lse, dout, dlse), ctx.is_causal, ctx.scale, order)
+    if entry is None:
         return *hopper_backward_operator(*arguments), None, None, None, None
-    return *hopper_gradients(*arguments, notes), None, None, None, None
+    return *hopper_gradients(*arguments, entry), None, None, None, None
 
 
 hopper_forward.register_autograd(gradients, setup_context=keep_for_backward)
@@ -209,7 +209,7 @@ def empty(q: Tensor, with_lse: bool) -> tuple[Tensor, Tensor | None]:
 
 def launch(
     q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor | None,
-    is_causal: bool, scale: float, plan: Plan, notes: dict | None = None,
+    is_causal: bool, scale: float, plan: Plan, entry: dict | None = None,
 ) -> CompiledKernel:  # fmt: skip
     """Returns the compiled kernel, after starting it on checked arguments."""
 
@@ -233,5 +233,5 @@ def launch(
         options = dict(PLAN=plan, CAUSAL=is_causal, PAIRED=paired, num_warps=4)
         return (programs,), arguments, options
 
-    further = (plan, lse is None)
-    return start(hopper_kernel, notes, further, (q, k, v, out, lse), prepare)
+    extra_key = (plan, lse is None)
+    return start(hopper_kernel, entry, extra_key, (q, k, v, out, lse), prepare)

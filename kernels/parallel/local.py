@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from kernels.checks import repeat_heads
-from kernels.dispatch import flash_takes, hopper_takes
+from kernels.dispatch import flash_supports, hopper_supports
 from kernels.flash.attention import flash_backward, flash_forward
 
 
@@ -27,7 +27,7 @@ def attend(
     lse is FP32, or FP64 if q is.  Kernels return the output in the dtype of q, the formulas in
     the dtype of lse.
     """
-    if hopper_takes(q, k, v):
+    if hopper_supports(q, k, v):
         from kernels.hopper.attention import (
             empty,
             launch,
@@ -39,7 +39,7 @@ def attend(
             q, k, v, out, lse, is_causal, scale, plan_for(q.shape[-1], is_causal, q.shape[2])
         )
         return out, lse
-    if flash_takes(q, k, v):
+    if flash_supports(q, k, v):
         return flash_forward(q, k, v, None, is_causal, scale)
     scores, _, values = all_scores(q, k, v, is_causal, scale)
     lse = scores.logsumexp(-1)
@@ -55,12 +55,12 @@ def gradients(
     out, lse, dout: of these queries, over all keys that they see anywhere
     Kernels return it in the dtype of q, the formulas in FP32, or FP64 if q is.
     """
-    if hopper_takes(q, k, v):
+    if hopper_supports(q, k, v):
         from kernels.hopper.backward.gradients import hopper_gradients  # there is Gluon
 
         order = torch.are_deterministic_algorithms_enabled()
         return hopper_gradients(q, k, v, is_causal, scale, out, lse, dout, None, order)
-    if flash_takes(q, k, v):
+    if flash_supports(q, k, v):
         return flash_backward(
             q, k, v, None, is_causal, scale, out, lse.contiguous(), dout, None
         )

@@ -26,15 +26,15 @@ from kernels.formats.block import (
     Quantized,
     dequantize,
 )
-from kernels.launch_cache import noted, notes_for
+from kernels.launch_cache import entry_for, memoized
 from kernels.serving.append import append_rows, check_rows
 from kernels.serving.pages import (
     SCHEMES,
-    STORED_AS,
+    STORAGE_DTYPES,
     _as_ints,
-    _assigned_pages,
     _check_int,
     _check_scale,
+    _pages_by_sequence,
     _upload,
 )
 
@@ -53,9 +53,9 @@ class KVCache:
     E2M1 codes in pairs, row = head_dim / 2
     key_block_scales, value_block_scales: the same with row = head_dim / 16, uint8: E4M3 codes;
     None unless the format is NVFP4
-    page_table int32; lengths, rooms [batch] int32: how many tokens each sequence has, and how
-    many its pages can hold.  ``host_pages`` and ``host_lengths`` are the same as lists, so no
-    check waits for a GPU.
+    page_table int32; lengths, capacities [batch] int32: how many tokens each sequence has, and
+    how many its pages can hold.  ``host_pages`` and ``host_lengths`` are the same as lists, so
+    no check waits for a GPU.
 
     Raises a ValueError or TypeError that names the argument, and a RuntimeError if a change
     that the host must see would become part of a CUDA graph.  Then it changes nothing.
@@ -74,8 +74,8 @@ class KVCache:
         value_scale: float = 1.0,
         device: torch.device | str | None = None,
     ):
-        if not isinstance(format, str) or format not in STORED_AS:
-            raise ValueError(f"format is {format!r}, one of {list(STORED_AS)} is wanted")
+        if not isinstance(format, str) or format not in STORAGE_DTYPES:
+            raise ValueError(f"format is {format!r}, one of {list(STORAGE_DTYPES)} is wanted")
         _check_int("kv_heads", kv_heads, 1)
         _check_int("head_dim", head_dim, 16)
         if head_dim % 16 or head_dim > 256:
@@ -87,7 +87,7 @@ class KVCache:
             raise ValueError(f"page_size is {page_size}, a power of two is wanted")
         _check_scale("key_scale", key_scale, format)
         _check_scale("value_scale", value_scale, format)
-        self.host_pages = _assigned_pages(page_table)
+        self.host_pages = _pages_by_sequence(page_table)
         needed = 1 + max((page for row in self.host_pages for page in row), default=-1)
         pages = needed if pages is None else pages
         _check_int("pages", pages, 0)
@@ -111,10 +111,11 @@ class KVCache:
         self.device = self.page_table.device  # with its number: cuda is cuda:0
         self.host_lengths = [0] * len(self.host_pages)
         self.lengths = torch.zeros(len(self.host_pages), dtype=torch.int32, device=self.device)
-        rooms = [len(pages) * page_size for pages in self.host_pages]
-        self.rooms = torch.tensor(rooms, dtype=torch.int32, device=self.device)
+        capacities = [len(pages) * page_size for pages in self.host_pages]
+        self.capacities = torch.tensor(capacities, dtype=torch.int32, device=self.device)
         row = head_dim // 2 if format == "nvfp4" else head_dim
-        self.keys, self.values = (self._new_pages(row, STORED_AS[format]) for _ in range(2))
+        dtype = STORAGE_DTYPES[format]
+        self.keys, self.values = (self._new_pages(row, dtype) for _ in range(2))
         self.key_block_scales = self.value_block_scales = None
         if format == "nvfp4":
             self.key_block_scales, self.value_block_scales = (
@@ -123,7 +124,7 @@ class KVCache:
 
         # Everything that a launch depends on, except the scales.
         device, table = self.page_table.get_device(), self.page_table.shape
-        self.sizes = (format, page_size, kv_heads, head_dim, pages, *table, device)
+        self.launch_key = (format, page_size, kv_heads, head_dim, pages, *table, device)
 
     def _new_pages(self, row: int, dtype: torch.dtype) -> Tensor:
         shape = (self.pages, self.kv_heads, self.page_size, row)
@@ -135,16 +136,16 @@ class KVCache:
 
     @property
     def bytes(self) -> int:
-        """The bytes of all tensors of the cache: also page table, lengths and rooms."""
-        tensors = (*self._paged(), self.page_table, self.lengths, self.rooms)
+        """The bytes of all tensors of the cache: also page table, lengths and capacities."""
+        tensors = (*self._page_tensors(), self.page_table, self.lengths, self.capacities)
         return sum(x.numel() * x.element_size() for x in tensors)
 
     @property
     def bytes_per_token(self) -> int:
         """The bytes of one key row and one value row of every head, with their block scales."""
-        return sum(x.shape[1] * x.shape[3] * x.element_size() for x in self._paged())
+        return sum(x.shape[1] * x.shape[3] * x.element_size() for x in self._page_tensors())
 
-    def _paged(self) -> list[Tensor]:
+    def _page_tensors(self) -> list[Tensor]:
         paged = (self.keys, self.values, self.key_block_scales, self.value_block_scales)
         return [x for x in paged if x is not None]
 
@@ -154,7 +155,7 @@ class KVCache:
         Raises a ValueError if a page doesn't exist or is used already, and if the sequence's
         row of the page table has no room for them.
         """
-        self._check_not_captured("assign")
+        self._check_not_capturing("assign")
         self._check_sequence(sequence)
         pages = _as_ints("pages", pages)
         used = {page for row in self.host_pages for page in row}
@@ -165,72 +166,73 @@ class KVCache:
                 raise ValueError(f"pages has {page}, which is used already")
             used.add(page)
         begin = len(self.host_pages[sequence])
-        end, room = begin + len(pages), self.page_table.shape[1]
-        if end > room:
+        end, capacity = begin + len(pages), self.page_table.shape[1]
+        if end > capacity:
             raise ValueError(
                 f"pages has {len(pages)} pages, sequence {sequence} has {begin}: "
-                f"a row of the page table holds {room}"
+                f"a row of the page table holds {capacity}"
             )
         self.page_table[sequence, begin:end] = _upload(pages, self.device)
-        self.rooms[sequence] += len(pages) * self.page_size
+        self.capacities[sequence] += len(pages) * self.page_size
         self.host_pages[sequence] += pages
 
     def append(self, k: Tensor, v: Tensor, sequences: Sequence[int] | None = None) -> None:
-        """Adds ``new`` tokens to each of n sequences, converted or quantised by one kernel.
+        """Adds new tokens to each of n sequences, converted or quantised by one kernel.
 
-        k, v: [n, kv_heads, new, head_dim] FP32, FP16 or BF16, any strides; if rows aren't
-        contiguous, they are copied first
+        k, v: [n, kv_heads, new_tokens, head_dim] FP32, FP16 or BF16, any strides; if rows
+        aren't contiguous, they are copied first
         sequences: n different ones, in any order; all if None
         BF16 and FP16 round to nearest, ties to even.  FP8 and NVFP4 store bit for bit what
         ``formats.block.quantize(k, FP8 or NVFP4, tensor_scale=key_scale)`` makes of each row.
         It reads k and v once, writes their rows once, and doesn't wait for the GPU.  An
         addition advances ``lengths``, in a graph also a minimum; if sequences are named, their
         list is copied and two small kernels add.  If all sequences grow, it can be part of a
-        CUDA graph.  Then the host doesn't count: call ``count`` before each replay.
+        CUDA graph.  Then the host doesn't count: call ``advance_host_lengths`` before a replay.
 
         Raises a ValueError or TypeError that names the argument, key or value, and a ValueError
         if a sequence's pages have no room.
         """
-        captured = self._is_captured()
-        numbers = range(self.batch) if sequences is None else self._checked(sequences)
+        capturing = self._is_capturing()
+        indices = range(self.batch) if sequences is None else self._check_sequences(sequences)
         scales, gradients = (self.key_scale, self.value_scale), torch.is_grad_enabled()
-        notes = notes_for((k, v), len(numbers), gradients, *scales, *self.sizes)
-        noted(notes, "rows", lambda: check_rows(self, k, v, len(numbers)))
-        new = k.shape[2]
-        if not captured:
-            self._check_room(numbers, new)
+        entry = entry_for((k, v), len(indices), gradients, *scales, *self.launch_key)
+        memoized(entry, "rows", lambda: check_rows(self, k, v, len(indices)))
+        new_tokens = k.shape[2]
+        if not capturing:
+            self._check_capacity(indices, new_tokens)
         if k.numel() == 0:
             return
         if k.stride(-1) != 1 or v.stride(-1) != 1:
-            k, v, notes = k.contiguous(), v.contiguous(), None
-        to = None if sequences is None else _upload(numbers, self.device)
-        append_rows(self, k, v, to, notes)
-        if captured:  # a token without a page wasn't written, so don't count it
-            torch.minimum(self.lengths + new, self.rooms, out=self.lengths)
+            k, v, entry = k.contiguous(), v.contiguous(), None
+        indices_on_device = None if sequences is None else _upload(indices, self.device)
+        append_rows(self, k, v, indices_on_device, entry)
+        if capturing:  # a token without a page wasn't written, so don't count it
+            torch.minimum(self.lengths + new_tokens, self.capacities, out=self.lengths)
             return
-        if to is None:
-            self.lengths += new
+        if indices_on_device is None:
+            self.lengths += new_tokens
         else:
-            self.lengths.index_add_(0, to, torch.full_like(to, new))
-        for sequence in numbers:
-            self.host_lengths[sequence] += new
+            added = torch.full_like(indices_on_device, new_tokens)
+            self.lengths.index_add_(0, indices_on_device, added)
+        for sequence in indices:
+            self.host_lengths[sequence] += new_tokens
 
-    def count(self, new: int) -> None:
-        """Counts what the next replay of a graph will add: ``new`` tokens to each sequence.
+    def advance_host_lengths(self, new_tokens: int) -> None:
+        """Counts the tokens that the next replay of a graph will append to each sequence.
 
         Raises a ValueError if a sequence's pages have no room: assign it further ones, and
-        count again before the replay.  A replay that wasn't counted writes nothing outside the
-        pages, but the host doesn't know of its tokens: ``gather`` leaves them out, and later
-        checks assume too short a length.
+        call this again before the replay.  A replay that wasn't counted writes nothing outside
+        the pages, but the host doesn't know of its tokens: ``gather`` leaves them out, and
+        later checks assume too short a length.
         """
-        self._check_not_captured("count")
-        _check_int("new", new, 0)
-        self._check_room(range(self.batch), new)
-        self.host_lengths = [length + new for length in self.host_lengths]
+        self._check_not_capturing("advance_host_lengths")
+        _check_int("new_tokens", new_tokens, 0)
+        self._check_capacity(range(self.batch), new_tokens)
+        self.host_lengths = [length + new_tokens for length in self.host_lengths]
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Sets all lengths to 0; sequences keep their pages, which later tokens overwrite."""
-        self._check_not_captured("forget")
+        self._check_not_capturing("reset")
         self.host_lengths = [0] * self.batch
         self.lengths.zero_()
 
@@ -241,12 +243,12 @@ class KVCache:
         length is that of ``host_lengths``.
         """
         self._check_sequence(sequence)
-        keys = self._gathered(sequence, self.keys, self.key_block_scales, self.key_scale)
-        return keys, self._gathered(
+        keys = self._gather(sequence, self.keys, self.key_block_scales, self.key_scale)
+        return keys, self._gather(
             sequence, self.values, self.value_block_scales, self.value_scale
         )
 
-    def _gathered(
+    def _gather(
         self, sequence: int, paged: Tensor, block_scales: Tensor | None, scale: float
     ) -> Tensor:
         pages = self.page_table[sequence, : len(self.host_pages[sequence])]
@@ -265,18 +267,18 @@ class KVCache:
             Quantized(rows(paged), scales, tensor_scale, SCHEMES[self.format], shape)
         )
 
-    def _is_captured(self) -> bool:
+    def _is_capturing(self) -> bool:
         return self.device.type == "cuda" and torch.cuda.is_current_stream_capturing()
 
-    def _check_not_captured(self, what: str) -> None:
-        if self._is_captured():
+    def _check_not_capturing(self, what: str) -> None:
+        if self._is_capturing():
             raise RuntimeError(
                 f"{what} cannot be part of a CUDA graph, for the cache counts on the host: "
                 f"{what} first, then replay what reads the cache"
             )
 
-    def _checked(self, sequences: Sequence[int]) -> list[int]:
-        self._check_not_captured("append with sequences")
+    def _check_sequences(self, sequences: Sequence[int]) -> list[int]:
+        self._check_not_capturing("append with sequences")
         sequences = _as_ints("sequences", sequences)
         for sequence in sequences:
             self._check_sequence(sequence)
@@ -284,14 +286,14 @@ class KVCache:
             raise ValueError(f"sequences is {sequences}: each may be named once")
         return sequences
 
-    def _check_room(self, sequences: Sequence[int], new: int) -> None:
+    def _check_capacity(self, sequences: Sequence[int], new_tokens: int) -> None:
         for sequence in sequences:
             length = self.host_lengths[sequence]
-            room = len(self.host_pages[sequence]) * self.page_size
-            if length + new > room:
+            capacity = len(self.host_pages[sequence]) * self.page_size
+            if length + new_tokens > capacity:
                 raise ValueError(
-                    f"{new} new tokens, sequence {sequence} has {length}, and pages for "
-                    f"{room}: assign it further pages first"
+                    f"{new_tokens} new tokens, sequence {sequence} has {length}, and pages for "
+                    f"{capacity}: assign it further pages first"
                 )
 
     def _check_sequence(self, sequence: int) -> None:

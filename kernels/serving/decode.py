@@ -14,7 +14,7 @@ next has 3 (split-KV):
 
 The query heads that share a key head read it together: they are rows of one tile, and so are
 the few queries of one step.  The last query is the newest token, so the causal mask is aligned
-bottom-right: query i of ``new`` sees all keys except the newest ``new - 1 - i``.
+bottom-right: query i sees all keys except the newest ``new_tokens - 1 - i``.
 
 The kernels read a cache in FP8 or NVFP4 and widen it to FP16; they sum products in FP32.
 
@@ -40,14 +40,14 @@ from kernels.checks import (
     largest_scale,
     sparse_or_nested,
 )
-from kernels.launch_cache import launch, noted, notes_for
+from kernels.launch_cache import entry_for, launch, memoized
 from kernels.serving.cache import KVCache
 from kernels.serving.decode_kernel import decode_kernel, merge_kernel
 
 try:
-    from kernels.serving.decode_hopper import decode_parts as hopper_parts
+    from kernels.serving.decode_hopper import decode_parts as hopper_decode_parts
+    from kernels.serving.decode_hopper import keys_per_tile
     from kernels.serving.decode_hopper import programs_of as hopper_programs
-    from kernels.serving.decode_hopper import tile_of
 
     GLUON = True
 except ImportError:  # Gluon is missing, or isn't the one that the kernel was written for
@@ -55,7 +55,7 @@ except ImportError:  # Gluon is missing, or isn't the one that the kernel was wr
 
 BLOCK_K = 64  # keys a step
 ROWS = 16  # queries a tile: the fewest that tl.dot takes
-PROGRAMS_AN_SM = 4
+PROGRAMS_PER_SM = 4
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
@@ -67,56 +67,59 @@ def decode_attention(
     return_lse: bool = False,
     portable: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """Returns attention of the newest tokens over a paged cache: [batch, heads, new, head_dim].
+    """Returns attention of the new tokens over a paged cache, in the shape of q.
 
-    q: [batch, heads, new, head_dim], BF16 or FP16, one batch entry for each sequence of the
-    cache; if the cache has 16 bits, q has its dtype   heads: a multiple of the cache's kv_heads
-    new: 1 or a few
+    q: [batch, heads, new_tokens, head_dim], BF16 or FP16, one batch entry for each sequence of
+    the cache; if the cache has 16 bits, q has its dtype
+    heads: a multiple of the cache's kv_heads
+    new_tokens: 1 or a few
     scale: 1/√head_dim if None, any sign
     return_lse: also return the natural logarithm of each row's sum of exp(score), [batch,
-    heads, new] in FP32
+    heads, new_tokens] in FP32
     portable: use the kernel of ``serving.decode_kernel`` on a Hopper GPU, too, which otherwise
     runs that of ``serving.decode_hopper`` if head_dim is 64, 128 or 256
-    Query i sees all keys except the newest new - 1 - i.  A query that sees none gets 0, lse
-    -inf.  The kernel reads the used part of the cache once for each 16 rows of queries: a key
-    head has as many rows as query heads share it, times new.  It reads the lengths on the GPU,
-    so a CUDA graph of this call may be replayed after the cache grew.  Each program reads all
-    lengths, which is little for some thousand sequences.
+    Query i sees all keys except the newest new_tokens - 1 - i.  A query that sees none gets 0,
+    lse -inf.  The kernel reads the used part of the cache once for each 16 rows of queries: a
+    key head has as many rows as query heads share it, times new_tokens.  It reads the lengths
+    on the GPU, so a CUDA graph of this call may be replayed after the cache grew.  Each program
+    reads all lengths, which is little for some thousand sequences.
 
     Raises a ValueError or TypeError that names the argument, also for a tensor that requires a
     gradient, and for one on a CPU outside Triton's interpreter.
     """
-    notes = notes_of(q, cache, scale, portable)
-    scale = noted(notes, "scale", lambda: check_query(q, cache, scale))
-    batch, heads, new, head_dim = q.shape
+    entry = launch_entry(q, cache, scale, portable)
+    scale = memoized(entry, "scale", lambda: check_query(q, cache, scale))
+    batch, heads, new_tokens, head_dim = q.shape
     out = torch.empty_like(q, memory_format=torch.contiguous_format)
-    lse = torch.empty(batch, heads, new, device=q.device)  # slicing q.shape would take longer
+    # Slicing q.shape would take longer.
+    lse = torch.empty(batch, heads, new_tokens, device=q.device)
     if out.numel() == 0:
         return (out, lse) if return_lse else out
     q = q.contiguous()
     score_scale = scale * cache.key_scale * math.log2(math.e)  # the kernels use exp2, not exp
     group = heads // cache.kv_heads
-    early = not portable and noted(notes, "hopper", lambda: is_for_hopper(q, cache))
-    if early:
-        read, rows, block_k = hopper_parts, 8 if group * new <= 8 else 16, tile_of(cache)
-        programs = noted(notes, hopper_programs, lambda: hopper_programs(cache, rows))
+    use_hopper = not portable and memoized(entry, "hopper", lambda: hopper_supports(q, cache))
+    if use_hopper:
+        rows = 8 if group * new_tokens <= 8 else 16
+        read, block_k = hopper_decode_parts, keys_per_tile(cache)
+        programs = memoized(entry, hopper_programs, lambda: hopper_programs(cache, rows))
     else:
         read, rows, block_k = decode_parts, ROWS, BLOCK_K
-        programs = noted(notes, programs_of, lambda: programs_of(q))
+        programs = memoized(entry, programs_of, lambda: programs_of(q))
     # At most two heads of a piece are incomplete: the one it begins in, and the one it ends in.
     part_out = torch.empty(programs, 2, rows, head_dim, device=q.device)
     part_lse = torch.empty(programs, 2, rows, device=q.device)
-    read(q, cache, out, lse, part_out, part_lse, score_scale, rows, notes)
-    merge(cache, out, lse, part_out, part_lse, block_k, early, notes)
+    read(q, cache, out, lse, part_out, part_lse, score_scale, rows, entry)
+    merge(cache, out, lse, part_out, part_lse, block_k, use_hopper, entry)
     return (out, lse) if return_lse else out
 
 
-def notes_of(q: Tensor, cache: KVCache, scale: float | None, portable: bool) -> dict | None:
-    """Returns the notes of calls with a query like this one and a cache of the same sizes."""
+def launch_entry(q: Tensor, cache: KVCache, scale: float | None, portable: bool) -> dict | None:
+    """Returns the launch cache's entry for such a query and KV cache."""
     if not isinstance(cache, KVCache):
         return None  # check_query will name it
     scales = (cache.key_scale, cache.value_scale)
-    return notes_for((q,), scale, portable, torch.is_grad_enabled(), *scales, *cache.sizes)
+    return entry_for((q,), scale, portable, torch.is_grad_enabled(), *scales, *cache.launch_key)
 
 
 def check_query(q: Tensor, cache: KVCache, scale: float | None) -> float:
@@ -129,7 +132,7 @@ def check_query(q: Tensor, cache: KVCache, scale: float | None) -> float:
         raise TypeError(f"query is {sparse_or_nested(q)}")
     if q.ndim != 4:
         raise ValueError(
-            f"query has {q.ndim} dimensions, [batch, heads, new, head_dim] is wanted"
+            f"query has {q.ndim} dimensions, [batch, heads, new_tokens, head_dim] is wanted"
         )
     if q.shape[0] != cache.batch:
         raise ValueError(f"query has batch {q.shape[0]}, the cache has {cache.batch} sequences")
@@ -163,7 +166,7 @@ def check_query(q: Tensor, cache: KVCache, scale: float | None) -> float:
     return check_attention(q, q, q, scale=scale)
 
 
-def is_for_hopper(q: Tensor, cache: KVCache) -> bool:
+def hopper_supports(q: Tensor, cache: KVCache) -> bool:
     """Returns whether the kernel for Hopper takes this GPU, head_dim and these pages."""
     if not (GLUON and q.is_cuda and is_hopper(q.device)):
         return False
@@ -177,19 +180,19 @@ def programs_of(q: Tensor) -> int:
     """Returns about as many programs as run at once; in the interpreter 5, so some merge."""
     if not q.is_cuda:
         return 5
-    return PROGRAMS_AN_SM * torch.cuda.get_device_properties(q.device).multi_processor_count
+    return PROGRAMS_PER_SM * torch.cuda.get_device_properties(q.device).multi_processor_count
 
 
 def decode_parts(
     q: Tensor, cache: KVCache, out: Tensor, lse: Tensor, part_out: Tensor, part_lse: Tensor,
-    score_scale: float, rows: int, notes: dict | None,
+    score_scale: float, rows: int, entry: dict | None,
 ) -> None:  # fmt: skip
     """Reads the cache; writes the rows that met all their keys, and the parts of the others.
 
     score_scale: turns a product of codes into an exponent of exp2
     out, lse: as ``decode_attention`` returns them
     part_out [programs, 2, rows, head_dim], part_lse [programs, 2, rows]: FP32, lse in base 2
-    notes: of this call, from ``notes_of``
+    entry: the launch cache's for this call, from ``launch_entry``
     """
     programs = part_out.shape[0]
     tensors = (
@@ -198,10 +201,10 @@ def decode_parts(
     )  # fmt: skip
 
     def prepare():
-        batch, heads, new, head_dim = q.shape
+        batch, heads, new_tokens, head_dim = q.shape
         arguments = (
             *tensors, score_scale, cache.value_scale, batch, cache.page_table.stride(0),
-            cache.kv_heads, heads // cache.kv_heads, new,
+            cache.kv_heads, heads // cache.kv_heads, new_tokens,
         )  # fmt: skip
         # At least 64: triton 3.6 multiplies narrower tiles wrongly if bytes become FP16.
         options = dict(
@@ -211,32 +214,32 @@ def decode_parts(
         )  # fmt: skip
         return (programs,), arguments, options
 
-    launch(decode_kernel, notes, programs, tensors, prepare)
+    launch(decode_kernel, entry, programs, tensors, prepare)
 
 
 def merge(
     cache: KVCache, out: Tensor, lse: Tensor, part_out: Tensor, part_lse: Tensor,
-    block_k: int, early: bool, notes: dict | None,
+    block_k: int, use_pdl: bool, entry: dict | None,
 ) -> None:  # fmt: skip
     """Merges the parts that ``decode_parts`` left into out and lse; no key gives 0 and -inf.
 
-    block_k: how many keys a block had   early: start before that kernel is done, then wait for
-    it
+    block_k: how many keys a block had   use_pdl: start before that kernel is done, then wait
+    for it (programmatic dependent launch)
     """
     programs, _, rows, _ = part_out.shape
     tensors = (cache.lengths, out, lse, part_out, part_lse)
 
     def prepare():
-        batch, heads, new, head_dim = out.shape
+        batch, heads, new_tokens, head_dim = out.shape
         group = heads // cache.kv_heads
-        readers = cache.kv_heads * triton.cdiv(group * new, rows)
-        arguments = (*tensors, programs, batch, cache.kv_heads, group, new)
+        head_tiles = cache.kv_heads * triton.cdiv(group * new_tokens, rows)
+        arguments = (*tensors, programs, batch, cache.kv_heads, group, new_tokens)
         options = dict(
             HEAD_DIM=head_dim, PADDED_DIM=triton.next_power_of_2(head_dim), ROWS=rows,
-            BLOCK_K=block_k, PARTS=16 if batch * readers < 128 else 4,  # few have many parts
-            BATCH=triton.next_power_of_2(batch), EARLY=early, num_warps=1,
-            **({"launch_pdl": True} if early else {}),
+            BLOCK_K=block_k, PARTS=16 if batch * head_tiles < 128 else 4,  # few have many parts
+            BATCH=triton.next_power_of_2(batch), USE_PDL=use_pdl, num_warps=1,
+            **({"launch_pdl": True} if use_pdl else {}),
         )  # fmt: skip
-        return (batch * readers, min(rows, group * new)), arguments, options
+        return (batch * head_tiles, min(rows, group * new_tokens)), arguments, options
 
-    launch(merge_kernel, notes, (programs, block_k, early), tensors, prepare)
+    launch(merge_kernel, entry, (programs, block_k, use_pdl), tensors, prepare)

@@ -24,66 +24,66 @@ from kernels.launch_cache import launch
 from kernels.serving.cache import KVCache
 from kernels.serving.decode_hopper_kernel import decode_hopper_kernel
 from kernels.serving.layouts import (
-    words_of,
+    words_per_row,
 )
 
 WARPS = 4
 # The fastest on an H100 at head_dim 128: some 64 KB are on their way to each SM, in a few large
 # chunks.
-PROGRAMS_AN_SM = {"bf16": 1, "fp16": 1, "fp8": 2, "nvfp4": 2}
+PROGRAMS_PER_SM = {"bf16": 1, "fp16": 1, "fp8": 2, "nvfp4": 2}
 STAGES = {"bf16": 2, "fp16": 2, "fp8": 2, "nvfp4": 3}  # tiles in use and on their way
 SHARED_MEMORY = 228 * 2**10  # bytes of an SM; CUDA takes 1 KB more for each program
 
 
-def keys_a_warp(head_dim: int) -> int:
+def keys_per_warp(head_dim: int) -> int:
     """Returns how many keys a warp reads at a time."""
     return 32 if head_dim < 256 else 16
 
 
-def tile_of(cache: KVCache) -> int:
+def keys_per_tile(cache: KVCache) -> int:
     """Returns how many keys a program reads at a time."""
-    return WARPS * keys_a_warp(cache.head_dim)
+    return WARPS * keys_per_warp(cache.head_dim)
 
 
 def programs_of(cache: KVCache, rows: int) -> int:
     """Returns as many programs as run at once, so all equal pieces start together."""
-    tile = tile_of(cache) * cache.bytes_per_token // cache.kv_heads
-    merged = WARPS * rows * cache.head_dim * 4  # the outputs of all warps, at the end
-    fit = SHARED_MEMORY // (STAGES[cache.format] * tile + merged + 2**10)
+    tile_bytes = keys_per_tile(cache) * cache.bytes_per_token // cache.kv_heads
+    merge_bytes = WARPS * rows * cache.head_dim * 4  # the outputs of all warps, at the end
+    fit = SHARED_MEMORY // (STAGES[cache.format] * tile_bytes + merge_bytes + 2**10)
     sms = torch.cuda.get_device_properties(cache.device).multi_processor_count
-    return sms * max(1, min(fit, PROGRAMS_AN_SM[cache.format]))
+    return sms * max(1, min(fit, PROGRAMS_PER_SM[cache.format]))
 
 
 def decode_parts(
     q: Tensor, cache: KVCache, out: Tensor, lse: Tensor, part_out: Tensor, part_lse: Tensor,
-    score_scale: float, rows: int, notes: dict | None,
+    score_scale: float, rows: int, entry: dict | None,
 ) -> None:  # fmt: skip
-    """Does what ``decode.decode_parts`` does; a block of keys is a tile of ``tile_of``."""
+    """Does what ``decode.decode_parts`` does; a block has ``keys_per_tile`` keys."""
     programs, pages = part_out.shape[0], (cache.keys, cache.values)
     scales = (cache.key_block_scales, cache.value_block_scales)
     others = (cache.page_table, cache.lengths, out, lse, part_out, part_lse)
 
     def prepare():
-        batch, heads, new, head_dim = q.shape
-        words = words_of(cache.format, head_dim)
-        chunk = min(cache.page_size, tile_of(cache))
+        batch, heads, new_tokens, head_dim = q.shape
+        words = words_per_row(cache.format, head_dim)
+        chunk = min(cache.page_size, keys_per_tile(cache))
         arguments = (
-            q, *(described(x, chunk, words) for x in pages),
-            *(x if x is None else described_scales(x, chunk * words // 8) for x in scales),
+            q, *(make_descriptor(x, chunk, words) for x in pages),
+            *(x if x is None else make_scale_descriptor(x, chunk * words // 8) for x in scales),
             *others, score_scale, cache.value_scale, batch, cache.page_table.stride(0),
-            cache.kv_heads, heads // cache.kv_heads, new,
+            cache.kv_heads, heads // cache.kv_heads, new_tokens,
         )  # fmt: skip
         options = dict(
             HEAD_DIM=head_dim, PAGE_SIZE=cache.page_size, FORMAT=cache.format, ROWS=rows,
-            BN=keys_a_warp(head_dim), WARPS=WARPS, STAGES=STAGES[cache.format],
+            BN=keys_per_warp(head_dim), WARPS=WARPS, STAGES=STAGES[cache.format],
             BATCH=triton.next_power_of_2(batch), num_warps=WARPS, launch_pdl=True,
         )  # fmt: skip
         return (programs,), arguments, options
 
-    launch(decode_hopper_kernel, notes, programs, (q, *pages, *scales, *others), prepare)
+    launch(decode_hopper_kernel, entry, programs, (q, *pages, *scales, *others), prepare)
 
 
-def described(x: Tensor, rows: int, words: int) -> TensorDescriptor:
+def make_descriptor(x: Tensor, rows: int, words: int) -> TensorDescriptor:
     """Returns a descriptor by which TMA fetches ``rows`` rows of ``words`` 32-bit words.
 
     The whole tensor is a table whose lines are rows, or parts of rows, of at most 128 bytes.
@@ -96,7 +96,7 @@ def described(x: Tensor, rows: int, words: int) -> TensorDescriptor:
     return TensorDescriptor.from_tensor(table, [rows * words // line, line], layout)
 
 
-def described_scales(x: Tensor, words: int) -> TensorDescriptor:
+def make_scale_descriptor(x: Tensor, words: int) -> TensorDescriptor:
     """Returns a descriptor by which TMA fetches a chunk's block scales, one line of words."""
     layout = gl.NVMMASharedLayout(swizzle_byte_width=0, element_bitwidth=32, rank=2)
     return TensorDescriptor.from_tensor(x.view(torch.int32).view(-1, words), [1, words], layout)

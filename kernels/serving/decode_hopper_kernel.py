@@ -14,57 +14,57 @@ from triton.experimental.gluon.language.nvidia.ampere import mma_v2
 
 from kernels.serving.decode_hopper_tiles import (
     fetch,
-    finite,
     load_queries,
     make_stages,
     read_tile,
+    safe_max,
     store_rows,
     wait_for_earlier_kernel,
 )
 from kernels.serving.layouts import (
-    FP4_UNIT,
-    in_order,
+    FP4_CORRECTION,
     key_operand,
     product_layout,
+    reorder_output,
     value_operand,
-    words_of,
+    words_per_row,
 )
 
 LN_2 = gl.constexpr(math.log(2))
 
 
 @gluon.jit
-def plus(a, b):
+def add(a, b):
     return a + b
 
 
 @gluon.jit
-def begin_of(program, programs, units):
+def begin_of(program, programs, tiles):
     """Returns what ``decode_kernel.begin_of`` does: Gluon can't call Triton's functions."""
-    return units // programs * program + gl.minimum(program, units % programs)
+    return tiles // programs * program + gl.minimum(program, tiles % programs)
 
 
 @gluon.jit
-def my_piece(lengths, batch, readers, TILE: gl.constexpr, BATCH: gl.constexpr):
+def my_piece(lengths, batch, head_tiles, TILE: gl.constexpr, BATCH: gl.constexpr):
     """Returns what ``decode_kernel.my_piece`` does, counted in tiles in place of blocks."""
     sequences = gl.arange(0, BATCH, gl.BlockedLayout([1], [32], [gl.num_warps()], [0]))
     tiles = (gl.load(lengths + sequences, sequences < batch, 0) + (TILE - 1)) // TILE
-    ends = gl.associative_scan(tiles * readers, 0, plus)
+    ends = gl.associative_scan(tiles * head_tiles, 0, add)
     program, programs = gl.program_id(0), gl.num_programs(0)
-    unit = begin_of(program, programs, gl.max(ends, 0))
+    kv_tile = begin_of(program, programs, gl.max(ends, 0))
     stop = begin_of(program + 1, programs, gl.max(ends, 0))
-    before = gl.max(gl.where(ends <= unit, ends, 0), 0)
-    sequence = gl.sum((ends <= unit).to(gl.int32), 0)
-    return unit, stop, sequence, before
+    sequence_begin = gl.max(gl.where(ends <= kv_tile, ends, 0), 0)
+    sequence = gl.sum((ends <= kv_tile).to(gl.int32), 0)
+    return kv_tile, stop, sequence, sequence_begin
 
 
 @gluon.jit(
-    do_not_specialize=["batch", "pages_per_sequence", "kv_heads", "group", "new"],
+    do_not_specialize=["batch", "pages_per_sequence", "kv_heads", "group", "new_tokens"],
 )
 def decode_hopper_kernel(
     q, keys, values, key_scales, value_scales, page_table, lengths,
     out, lse, part_out, part_lse, score_scale, value_scale,
-    batch, pages_per_sequence, kv_heads, group, new,
+    batch, pages_per_sequence, kv_heads, group, new_tokens,
     HEAD_DIM: gl.constexpr, PAGE_SIZE: gl.constexpr, FORMAT: gl.constexpr,
     ROWS: gl.constexpr, BN: gl.constexpr, WARPS: gl.constexpr, STAGES: gl.constexpr,
     BATCH: gl.constexpr,
@@ -80,36 +80,36 @@ def decode_hopper_kernel(
     stages = make_stages(tensors, STAGES, TILE, HEAD_DIM, FORMAT)
     wait_for_earlier_kernel()
 
-    row_tiles = gl.cdiv(group * new, ROWS)
-    readers = kv_heads * row_tiles
-    unit, stop, sequence, before = my_piece(lengths, batch, readers, TILE, BATCH)
-    first_unit = unit
-    used = gl.to_tensor(0)  # tiles so far: number i is in stage i % STAGES
-    while unit < stop:
+    row_tiles = gl.cdiv(group * new_tokens, ROWS)
+    head_tiles = kv_heads * row_tiles
+    kv_tile, stop, sequence, sequence_begin = my_piece(lengths, batch, head_tiles, TILE, BATCH)
+    first_kv_tile = kv_tile
+    tile_number = gl.to_tensor(0)  # tiles so far: number i is in stage i % STAGES
+    while kv_tile < stop:
         length = gl.load(lengths + sequence)
-        tiles_each = gl.cdiv(length, TILE)
-        if unit < before + tiles_each * readers:
-            # One reader's tiles, as far as they are in my piece.  The first are on their way.
-            reader = (unit - before) // tiles_each
-            head, first_row = reader // row_tiles, reader % row_tiles * ROWS
-            tile = (unit - before) % tiles_each
-            count = gl.minimum(tiles_each - tile, stop - unit)
-            first = tile * TILE
+        sequence_tiles = gl.cdiv(length, TILE)
+        if kv_tile < sequence_begin + sequence_tiles * head_tiles:
+            # One head tile's keys, as far as they are in my piece.  The first are on their way.
+            head_tile = (kv_tile - sequence_begin) // sequence_tiles
+            head, first_row = head_tile // row_tiles, head_tile % row_tiles * ROWS
+            begin = (kv_tile - sequence_begin) % sequence_tiles
+            count = gl.minimum(sequence_tiles - begin, stop - kv_tile)
+            first = begin * TILE
             end = first + count * TILE
             pages = page_table + sequence.to(gl.int64) * pages_per_sequence
             for i in gl.static_range(STAGES - 1):
                 fetch(
-                    tensors, stages, used + i, pages, first + i * TILE, end, length,
+                    tensors, stages, tile_number + i, pages, first + i * TILE, end, length,
                     kv_heads, head, PAGE_SIZE, TILE, FORMAT,
                 )  # fmt: skip
 
             # Its queries stay.  Each row sees all keys but those newer than its token.
-            queries, sharpness = load_queries(
-                q, sequence, head, first_row, score_scale, kv_heads, group, new,
+            queries, row_scale = load_queries(
+                q, sequence, head, first_row, score_scale, kv_heads, group, new_tokens,
                 HEAD_DIM, ROWS, mma, FORMAT,
             )  # fmt: skip
             row = first_row + gl.arange(0, ROWS, gl.SliceLayout(0, gl.SliceLayout(1, mma)))
-            seen = length - (new - 1) + row // group
+            visible_keys = length - (new_tokens - 1) + row // group
 
             # Its keys and values stream past: fetch a later tile, then work on this one.
             running_max = gl.full(
@@ -121,13 +121,14 @@ def decode_hopper_kernel(
                 # The stage that was read last time is free: what was in it is in registers, and
                 # Gluon has all warps meet before something is written over it.
                 fetch(
-                    tensors, stages, used + STAGES - 1, pages, first_key + (STAGES - 1) * TILE,
-                    end, length, kv_heads, head, PAGE_SIZE, TILE, FORMAT,
+                    tensors, stages, tile_number + STAGES - 1, pages,
+                    first_key + (STAGES - 1) * TILE, end, length, kv_heads, head,
+                    PAGE_SIZE, TILE, FORMAT,
                 )  # fmt: skip
-                tile_words = read_tile(stages, used, first_key, length, BN, HEAD_DIM, FORMAT)
-                used += 1
+                tile = read_tile(stages, tile_number, first_key, length, BN, HEAD_DIM, FORMAT)
+                tile_number += 1
                 running_max, running_sum, accumulator = attend_tile(
-                    queries, sharpness, seen, first_key, tile_words,
+                    queries, row_scale, visible_keys, first_key, tile,
                     running_max, running_sum, accumulator, FORMAT,
                 )  # fmt: skip
             output, row_lse = merge_warps(
@@ -136,29 +137,29 @@ def decode_hopper_kernel(
 
             # All of its tiles: finished rows.  Some: a part, which ``merge_kernel`` merges.
             row = gl.arange(0, ROWS, gl.SliceLayout(1, output.type.layout))
-            of_head = first_row + row
-            real = of_head < group * new
-            if count == tiles_each:
-                query_head = (sequence * kv_heads + head) * group + of_head % group
-                query = query_head * new + of_head // group
-                store_rows(output, row_lse * LN_2, out, lse, query, real)
+            head_row = first_row + row
+            row_mask = head_row < group * new_tokens
+            if count == sequence_tiles:
+                query_head = (sequence * kv_heads + head) * group + head_row % group
+                query = query_head * new_tokens + head_row // group
+                store_rows(output, row_lse * LN_2, out, lse, query, row_mask)
             else:
-                slot = 2 * gl.program_id(0) + (unit != first_unit).to(gl.int32)
-                store_rows(output, row_lse, part_out, part_lse, slot * ROWS + row, real)
-            unit += count
-        if unit == before + tiles_each * readers:
-            before = unit
+                slot = 2 * gl.program_id(0) + (kv_tile != first_kv_tile).to(gl.int32)
+                store_rows(output, row_lse, part_out, part_lse, slot * ROWS + row, row_mask)
+            kv_tile += count
+        if kv_tile == sequence_begin + sequence_tiles * head_tiles:
+            sequence_begin = kv_tile
             sequence += 1
 
 
 @gluon.jit
 def attend_tile(
-    queries, sharpness, seen, first_key, tile, running_max, running_sum, accumulator,
+    queries, row_scale, visible_keys, first_key, tile, running_max, running_sum, accumulator,
     FORMAT: gl.constexpr,
 ):  # fmt: skip
     """Returns running_max, running_sum and accumulator after one more tile, warp by warp.
 
-    queries: [WARPS, HEAD_DIM, ROWS]   seen: how many keys each row sees   tile: of
+    queries: [WARPS, HEAD_DIM, ROWS]   visible_keys: of each row   tile: of
     ``read_tile``   running_max: [WARPS, ROWS]   running_sum: [WARPS, BN, ROWS], not yet summed
     over the keys of a warp   accumulator: [WARPS, HEAD_DIM, ROWS]
     """
@@ -175,11 +176,11 @@ def attend_tile(
     # Multiply, squish, multiply: as FlashAttention does, with the product turned around.
     keys = key_operand(key_words, key_scales, BN, HEAD_DIM, LEFT, FORMAT)
     scores = mma_v2(keys, queries, gl.zeros_like(running_sum))
-    visible = key[:, :, None] < seen[None, None, :]
-    scores = gl.where(visible, scores * sharpness[None, None, :], -float("inf"))
+    visible = key[:, :, None] < visible_keys[None, None, :]
+    scores = gl.where(visible, scores * row_scale[None, None, :], -float("inf"))
     new_max = gl.maximum(running_max, gl.max(scores, 1))
-    weights = gl.exp2(scores - finite(new_max)[:, None, :])
-    rescale = gl.exp2(running_max - finite(new_max))
+    weights = gl.exp2(scores - safe_max(new_max)[:, None, :])
+    rescale = gl.exp2(running_max - safe_max(new_max))
     running_sum = running_sum * rescale[:, None, :] + weights
     weights = gl.convert_layout(weights.to(queries.dtype), gl.DotOperandLayout(1, mma, 2))
     accumulator = accumulator * rescale[:, None, :]
@@ -191,15 +192,15 @@ def attend_tile(
 @gluon.jit
 def merge_warps(running_max, running_sum, accumulator, value_scale, FORMAT: gl.constexpr):
     """Returns the output of all warps of a program, [ROWS, HEAD_DIM], and its lse in base 2."""
-    UNIT: gl.constexpr = FP4_UNIT if FORMAT == "nvfp4" else 1.0
+    CORRECTION: gl.constexpr = FP4_CORRECTION if FORMAT == "nvfp4" else 1.0
     HEAD_DIM: gl.constexpr = accumulator.shape[1]
-    top = gl.max(running_max, 0)
-    rescale = gl.exp2(running_max - finite(top)[None, :])
+    maximum = gl.max(running_max, 0)
+    rescale = gl.exp2(running_max - safe_max(maximum)[None, :])
     total = gl.sum(gl.sum(running_sum, 1) * rescale, 0)
     output = gl.sum(accumulator * rescale[:, None, :], 0)
     total = gl.where(total == 0.0, 1.0, total)  # no key was seen
-    factor = UNIT * value_scale / total
+    factor = CORRECTION * value_scale / total
     factor = gl.convert_layout(factor, gl.SliceLayout(0, output.type.layout))
-    output = in_order(output * factor[None, :], words_of(FORMAT, HEAD_DIM))
-    row_lse = top + gl.log2(total)
+    output = reorder_output(output * factor[None, :], words_per_row(FORMAT, HEAD_DIM))
+    row_lse = maximum + gl.log2(total)
     return output, gl.convert_layout(row_lse, gl.SliceLayout(1, output.type.layout))

@@ -13,15 +13,15 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
 
 from kernels.serving.layouts import (
-    FP4_UNIT,
-    halved,
+    FP4_CORRECTION,
+    block_scale_layout,
     key_layout,
-    lined,
+    line_layout,
     pair_layout,
     query_dimension,
-    scales_of_words,
+    scale_per_word,
     value_layout,
-    words_of,
+    words_per_row,
 )
 
 
@@ -41,7 +41,7 @@ class Stages(NamedTuple):
 
 
 @gluon.jit
-def room_for(tensor, CHUNKS: gl.constexpr):
+def allocate_chunks(tensor, CHUNKS: gl.constexpr):
     """Returns shared memory for so many chunks of a tensor."""
     LINES: gl.constexpr = tensor.block_type.shape[0]
     LINE: gl.constexpr = tensor.block_type.shape[1]
@@ -56,14 +56,14 @@ def make_stages(
     """Returns empty ``Stages`` for tiles of TILE keys, and of as many values."""
     keys, values, key_scales, value_scales = tensors
     CHUNK_WORDS: gl.constexpr = keys.block_type.shape[0] * keys.block_type.shape[1]
-    CHUNKS: gl.constexpr = STAGES * (TILE * words_of(FORMAT, HEAD_DIM) // CHUNK_WORDS)
-    shared_keys = room_for(keys, CHUNKS)
-    shared_values = room_for(values, CHUNKS)
+    CHUNKS: gl.constexpr = STAGES * (TILE * words_per_row(FORMAT, HEAD_DIM) // CHUNK_WORDS)
+    shared_keys = allocate_chunks(keys, CHUNKS)
+    shared_values = allocate_chunks(values, CHUNKS)
     shared_key_scales = 0  # nobody reads these, but a tuple needs something in their place
     shared_value_scales = 0
     if FORMAT == "nvfp4":
-        shared_key_scales = room_for(key_scales, CHUNKS)
-        shared_value_scales = room_for(value_scales, CHUNKS)
+        shared_key_scales = allocate_chunks(key_scales, CHUNKS)
+        shared_value_scales = allocate_chunks(value_scales, CHUNKS)
     full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
     for i in gl.static_range(STAGES):
         mbarrier.init(full.index(i), count=1)
@@ -85,7 +85,7 @@ def wait_for_earlier_kernel():
 
 @gluon.jit
 def fetch(
-    tensors, stages, use, pages, first, end, length, kv_heads, head,
+    tensors, stages, tile_number, pages, first, end, length, kv_heads, head,
     PAGE_SIZE: gl.constexpr, TILE: gl.constexpr, FORMAT: gl.constexpr,
 ):  # fmt: skip
     """Has TMA fetch the tile from key ``first`` into a stage, if that's before ``end``.
@@ -99,7 +99,7 @@ def fetch(
     CHUNK: gl.constexpr = TILE // CHUNKS  # keys
     LINES: gl.constexpr = keys.block_type.shape[0] // CHUNK  # of a row
     BYTES: gl.constexpr = 2 * CHUNKS * keys.block_type.nbytes
-    stage = use % STAGES
+    stage = tile_number % STAGES
     full = stages.full.index(stage)
     wanted = first < end
     if FORMAT == "nvfp4":
@@ -131,7 +131,7 @@ def fetch(
 
 @gluon.jit
 def read_tile(
-    stages, use, first_key, length, BN: gl.constexpr, HEAD_DIM: gl.constexpr,
+    stages, tile_number, first_key, length, BN: gl.constexpr, HEAD_DIM: gl.constexpr,
     FORMAT: gl.constexpr,
 ):  # fmt: skip
     """Returns key words, key scales, value words and value scales, once the tile has come.
@@ -143,34 +143,34 @@ def read_tile(
     """
     STAGES: gl.constexpr = stages.full.shape[0]
     WARPS: gl.constexpr = gl.num_warps()
-    WORDS: gl.constexpr = words_of(FORMAT, HEAD_DIM)
+    WORDS: gl.constexpr = words_per_row(FORMAT, HEAD_DIM)
     KEYS: gl.constexpr = key_layout(BN, WARPS, WORDS)
     PAIRS: gl.constexpr = pair_layout(BN, WARPS, WORDS)
-    mbarrier.wait(stages.full.index(use % STAGES), use // STAGES & 1)
-    place = use % STAGES * (stages.key_tiles.shape[0] // STAGES)
-    key_words = read(stages.key_tiles, place, KEYS)
-    value_words = read(stages.value_tiles, place, value_layout(BN, WARPS, WORDS))
+    mbarrier.wait(stages.full.index(tile_number % STAGES), tile_number // STAGES & 1)
+    place = tile_number % STAGES * (stages.key_tiles.shape[0] // STAGES)
+    key_words = read_words(stages.key_tiles, place, KEYS)
+    value_words = read_words(stages.value_tiles, place, value_layout(BN, WARPS, WORDS))
     value_words = gl.convert_layout(value_words, PAIRS, assert_trivial=True)
     past_end = first_key + WARPS * BN > length
     key_scales = 0
     value_scales = 0
     if FORMAT == "nvfp4":
-        codes = read_scales(stages.key_scales, place, halved(KEYS))
-        key_scales = scales_of_words(codes, KEYS)
-        codes = read_scales(stages.value_scales, place, halved(PAIRS))
+        codes = read_scales(stages.key_scales, place, block_scale_layout(KEYS))
+        key_scales = scale_per_word(codes, KEYS)
+        codes = read_scales(stages.value_scales, place, block_scale_layout(PAIRS))
         if past_end:
-            codes = zero_from(codes, length - first_key)
-        value_scales = scales_of_words(codes, PAIRS)
+            codes = zero_rows_from(codes, length - first_key)
+        value_scales = scale_per_word(codes, PAIRS)
     elif past_end:
-        value_words = zero_from(value_words, length - first_key)
+        value_words = zero_rows_from(value_words, length - first_key)
     return key_words, key_scales, value_words, value_scales
 
 
 @gluon.jit
-def read(tiles, place, layout: gl.constexpr):
+def read_words(tiles, place, layout: gl.constexpr):
     """Returns a whole tile of words from shared memory, in a layout of our choice."""
     LINE: gl.constexpr = tiles.shape[2]
-    LINED: gl.constexpr = lined(layout, LINE)
+    LINED: gl.constexpr = line_layout(layout, LINE)
     SWIZZLED: gl.constexpr = tiles.layout
     lines = tiles.index(place)._reinterpret(gl.int32, LINED.shape, SWIZZLED).load(LINED)
     return gl.convert_layout(lines.reshape(layout.shape), layout, assert_trivial=True)
@@ -184,21 +184,21 @@ def read_scales(tiles, place, layout: gl.constexpr):
 
 
 @gluon.jit
-def zero_from(rows, end):
+def zero_rows_from(rows, end):
     """Returns the rows before ``end``, and zeros in place of the others."""
     row = gl.arange(0, rows.shape[0], gl.SliceLayout(1, rows.type.layout))
     return gl.where((row < end)[:, None], rows, gl.zeros_like(rows))
 
 
 @gluon.jit
-def finite(maximum):
+def safe_max(maximum):
     """Returns the maximum, or 0 if it's -inf: (-inf) - (-inf) would be NaN."""
     return gl.where(maximum == -float("inf"), 0.0, maximum)
 
 
 @gluon.jit
 def load_queries(
-    q, sequence, head, first_row, score_scale, kv_heads, group, new,
+    q, sequence, head, first_row, score_scale, kv_heads, group, new_tokens,
     HEAD_DIM: gl.constexpr, ROWS: gl.constexpr, mma: gl.constexpr, FORMAT: gl.constexpr,
 ):  # fmt: skip
     """Returns rows of queries for each warp, and what their scores are multiplied by.
@@ -206,36 +206,38 @@ def load_queries(
     The queries, [WARPS, HEAD_DIM, ROWS], are ordered as ``key_operand`` orders keys.  Row r is
     token r // group of query head r % group of this key head.
     """
-    WORDS: gl.constexpr = words_of(FORMAT, HEAD_DIM)
+    WORDS: gl.constexpr = words_per_row(FORMAT, HEAD_DIM)
     RIGHT: gl.constexpr = gl.DotOperandLayout(1, mma, 2)
     BY_ROW: gl.constexpr = gl.SliceLayout(0, gl.SliceLayout(1, mma))
     row = first_row + gl.arange(0, ROWS, gl.SliceLayout(0, gl.SliceLayout(0, RIGHT)))
     place = gl.arange(0, HEAD_DIM, gl.SliceLayout(1, gl.SliceLayout(0, RIGHT)))
     query = (
         (sequence.to(gl.int64) * kv_heads + head) * group + row % group
-    ) * new + row // group
-    at = query[None, :] * HEAD_DIM + query_dimension(place, HEAD_DIM, WORDS)[:, None]
-    queries = gl.load(q + at, (row < group * new)[None, :], 0.0)
-    sharpness = gl.full([ROWS], score_scale, gl.float32, BY_ROW)
+    ) * new_tokens + row // group
+    offsets = query[None, :] * HEAD_DIM + query_dimension(place, HEAD_DIM, WORDS)[:, None]
+    queries = gl.load(q + offsets, (row < group * new_tokens)[None, :], 0.0)
+    row_scale = gl.full([ROWS], score_scale, gl.float32, BY_ROW)
     if FORMAT == "fp8" or FORMAT == "nvfp4":
         # FP16 holds a BF16 number exactly once its row is divided by a power of two.
-        largest = gl.max(gl.abs(queries.to(gl.float32)), 0).to(gl.int32, bitcast=True)
-        power = (largest & 0x7F800000).to(gl.float32, bitcast=True)
+        amax_bits = gl.max(gl.abs(queries.to(gl.float32)), 0).to(gl.int32, bitcast=True)
+        power = (amax_bits & 0x7F800000).to(gl.float32, bitcast=True)
         power = gl.where(power == 0.0, 1.0, power)
         queries = (queries.to(gl.float32) / power[None, :]).to(gl.float16)
-        sharpness *= gl.convert_layout(power, BY_ROW)
+        row_scale *= gl.convert_layout(power, BY_ROW)
         if FORMAT == "nvfp4":
-            sharpness *= FP4_UNIT
-    return queries[None, :, :].broadcast_to([gl.num_warps(), HEAD_DIM, ROWS]), sharpness
+            row_scale *= FP4_CORRECTION
+    return queries[None, :, :].broadcast_to([gl.num_warps(), HEAD_DIM, ROWS]), row_scale
 
 
 @gluon.jit
-def store_rows(output, row_lse, out, lse, row, real):
-    """Writes rows of output and lse to the places ``row`` of out and lse, if real."""
+def store_rows(output, row_lse, out, lse, row, row_mask):
+    """Writes rows of output and lse to the places ``row`` of out and lse, by row_mask."""
     HEAD_DIM: gl.constexpr = output.shape[1]
     dimension = gl.arange(0, HEAD_DIM, gl.SliceLayout(0, output.type.layout))
-    at = row.to(gl.int64)[:, None] * HEAD_DIM + dimension[None, :]
+    offsets = row.to(gl.int64)[:, None] * HEAD_DIM + dimension[None, :]
     gl.store(
-        out + at, output.to(out.dtype.element_ty), real[:, None] & (dimension >= 0)[None, :]
+        out + offsets,
+        output.to(out.dtype.element_ty),
+        row_mask[:, None] & (dimension >= 0)[None, :],
     )
-    gl.store(lse + row, row_lse, real)
+    gl.store(lse + row, row_lse, row_mask)

@@ -32,7 +32,7 @@ from triton.experimental.gluon import language as gl
 
 
 @gluon.constexpr_function
-def words_of(format, head_dim):
+def words_per_row(format, head_dim):
     """Returns how many 32-bit words a row of the cache has."""
     return head_dim // {"nvfp4": 8, "fp8": 4}.get(format, 2)
 
@@ -43,14 +43,14 @@ def log2(n):
 
 
 @gluon.constexpr_function
-def bits(first, end, axis):
+def bases(first, end, axis):
     """Returns a basis for each power of two from ``first`` to below ``end``, along one axis."""
     return [[0, 1 << i] if axis else [1 << i, 0] for i in range(log2(first), log2(end))]
 
 
 @gluon.constexpr_function
-def of_warps(registers, lanes, BN, WARPS, words):
-    warps = bits(BN, BN * WARPS, 0)
+def per_warp_layout(registers, lanes, BN, WARPS, words):
+    warps = bases(BN, BN * WARPS, 0)
     return gl.DistributedLinearLayout(registers, lanes, warps, [], [WARPS * BN, words])
 
 
@@ -71,8 +71,8 @@ def key_vector(words):
 @gluon.constexpr_function
 def key_layout(BN, WARPS, words):
     v = key_vector(words)
-    registers = bits(1, v, 1) + bits(4 * v, words, 1) + bits(8, BN, 0)
-    return of_warps(registers, bits(v, 4 * v, 1) + bits(1, 8, 0), BN, WARPS, words)
+    registers = bases(1, v, 1) + bases(4 * v, words, 1) + bases(8, BN, 0)
+    return per_warp_layout(registers, bases(v, 4 * v, 1) + bases(1, 8, 0), BN, WARPS, words)
 
 
 @gluon.constexpr_function
@@ -84,42 +84,42 @@ def value_vector(words):
 @gluon.constexpr_function
 def value_layout(BN, WARPS, words):
     v = value_vector(words)
-    registers = bits(1, v, 1) + bits(1, 2, 0) + bits(8 * v, words, 1) + bits(8, BN, 0)
-    return of_warps(registers, bits(2, 8, 0) + bits(v, 8 * v, 1), BN, WARPS, words)
+    registers = bases(1, v, 1) + bases(1, 2, 0) + bases(8 * v, words, 1) + bases(8, BN, 0)
+    return per_warp_layout(registers, bases(2, 8, 0) + bases(v, 8 * v, 1), BN, WARPS, words)
 
 
 @gluon.constexpr_function
 def pair_layout(BN, WARPS, words):
     """Returns ``value_layout`` with the words of keys 2t and 2t + 1 adjacent, for ``widen``."""
     v = value_vector(words)
-    registers = bits(1, 2, 0) + bits(1, v, 1) + bits(8 * v, words, 1) + bits(8, BN, 0)
-    return of_warps(registers, bits(2, 8, 0) + bits(v, 8 * v, 1), BN, WARPS, words)
+    registers = bases(1, 2, 0) + bases(1, v, 1) + bases(8 * v, words, 1) + bases(8, BN, 0)
+    return per_warp_layout(registers, bases(2, 8, 0) + bases(v, 8 * v, 1), BN, WARPS, words)
 
 
 @gluon.constexpr_function
-def lined(layout, line):
+def line_layout(layout, line):
     """Returns a layout of [rows, words] as one of lines, which are rows or parts of rows."""
     rows, words = layout.shape
     parts = words // line
 
-    def moved(bases):
-        return [[row * parts + word // line, word % line] for row, word in bases]
+    def to_lines(old_bases):
+        return [[row * parts + word // line, word % line] for row, word in old_bases]
 
     return gl.DistributedLinearLayout(
-        moved(layout.reg_bases), moved(layout.lane_bases), moved(layout.warp_bases),
+        to_lines(layout.reg_bases), to_lines(layout.lane_bases), to_lines(layout.warp_bases),
         [], [rows * parts, line],
     )  # fmt: skip
 
 
 @gluon.constexpr_function
-def halved(layout):
+def block_scale_layout(layout):
     """Returns the layout of the block scales for a layout of words: one scale for two words."""
 
-    def half(bases):
-        return [[row, word // 2] for row, word in bases]
+    def halve(old_bases):
+        return [[row, word // 2] for row, word in old_bases]
 
-    registers = half([base for base in layout.reg_bases if base != [0, 1]])
-    lanes, warps = half(layout.lane_bases), half(layout.warp_bases)
+    registers = halve([base for base in layout.reg_bases if base != [0, 1]])
+    lanes, warps = halve(layout.lane_bases), halve(layout.warp_bases)
     rows, words = layout.shape
     return gl.DistributedLinearLayout(registers, lanes, warps, [], [rows, words // 2])
 
@@ -159,7 +159,7 @@ WIDEN_FP8 = gl.constexpr("""{ .reg .b32 x; .reg .b16 a, b;
 WIDEN_16 = gl.constexpr("prmt.b32 $0, $2, $3, 0x5410; prmt.b32 $1, $2, $3, 0x7632;")
 
 
-FP4_UNIT = gl.constexpr(2.0**7)  # widened FP4 is too small by this factor: 2^-14 · 2^7
+FP4_CORRECTION = gl.constexpr(2.0**7)  # widened FP4 is too small by this factor: 2^-14 · 2^7
 
 
 @gluon.jit
@@ -192,7 +192,7 @@ def widen(words, scales, FORMAT: gl.constexpr):
 
 
 @gluon.jit
-def scales_of_words(codes, layout: gl.constexpr):
+def scale_per_word(codes, layout: gl.constexpr):
     """Returns E4M3 block scales in FP16, times 2^7, once for each of their two words."""
     scales = codes.to(gl.float8e4nv, bitcast=True).to(gl.float16) * 128.0
     rows: gl.constexpr = scales.shape[0]
@@ -241,7 +241,7 @@ def value_operand(
     """Returns a tile of values in 16 bits, [WARPS, HEAD_DIM, BN].
 
     words: in ``pair_layout``   the rest: as in ``key_operand``
-    ``in_order`` puts the dimensions of the output back in order.
+    ``reorder_output`` puts the dimensions of the output back in order.
     """
     WARPS: gl.constexpr = words.shape[0] // BN
     WORDS: gl.constexpr = words.shape[1]
@@ -259,7 +259,7 @@ def value_operand(
 
 
 @gluon.jit
-def in_order(output, WORDS: gl.constexpr):
+def reorder_output(output, WORDS: gl.constexpr):
     """Returns the output as [ROWS, HEAD_DIM], with its dimensions in the order of the cache."""
     HEAD_DIM: gl.constexpr = output.shape[0]
     ROWS: gl.constexpr = output.shape[1]

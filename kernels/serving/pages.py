@@ -21,7 +21,7 @@ from kernels.formats.block import (
     SMALLEST_SCALE,
 )
 
-STORED_AS = {
+STORAGE_DTYPES = {
     "bf16": torch.bfloat16,
     "fp16": torch.float16,
     "fp8": torch.uint8,
@@ -41,11 +41,11 @@ def _as_ints(name: str, numbers: Sequence[int]) -> list[int]:
     return list(numbers)
 
 
-def _check_int(name: str, number: int, least: int) -> None:
+def _check_int(name: str, number: int, minimum: int) -> None:
     if not isinstance(number, int) or isinstance(number, bool):
         raise TypeError(f"{name} is {type(number).__name__}, an int is wanted")
-    if number < least:
-        raise ValueError(f"{name} is {number}, at least {least} is wanted")
+    if number < minimum:
+        raise ValueError(f"{name} is {number}, at least {minimum} is wanted")
 
 
 def _check_scale(name: str, scale: float, format: str) -> None:
@@ -57,7 +57,7 @@ def _check_scale(name: str, scale: float, format: str) -> None:
         raise ValueError(f"{name} is {scale}, format {format} has none: 1.0 is wanted")
 
 
-def _assigned_pages(page_table: Tensor) -> list[list[int]]:
+def _pages_by_sequence(page_table: Tensor) -> list[list[int]]:
     """Returns the pages of each sequence, checked, without the -1 behind them."""
     if not isinstance(page_table, Tensor):
         raise TypeError(f"page_table is {type(page_table).__name__}, a tensor is wanted")

@@ -23,7 +23,7 @@ copy = time(partial(torch.empty_like(kv).copy_, kv)).median
 
 
 def fill(cache):
-    cache.forget()
+    cache.reset()
     cache.append(*kv)
 
 

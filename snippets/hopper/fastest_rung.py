@@ -20,7 +20,7 @@ import torch
 from kernels.bench.rounds import captured
 from kernels.bench.table import Table
 from kernels.bench.timing import time
-from kernels.dispatch import fastest_rung, hopper_takes, reference_attention
+from kernels.dispatch import fastest_rung, hopper_supports, reference_attention
 from kernels.first.three_kernels import three_kernel_attention
 from kernels.flash.attention import flash_attention
 from kernels.hopper.attention import hopper_attention
@@ -58,7 +58,7 @@ for title, (dtype, rungs) in cases.items() if torch.cuda.is_available() else ():
         inputs = [torch.randn(1, pairs, n, head_dim, **options) for n in (n_q, n_k, n_k)]
         chosen, times = fastest_rung(*inputs, is_causal=causal), dict.fromkeys(rungs)
         for rung in rungs:
-            if rung is not hopper_attention or hopper_takes(*inputs):
+            if rung is not hopper_attention or hopper_supports(*inputs):
                 forward = partial(rung, *inputs, is_causal=causal)
                 call = captured(partial(gradients, forward, inputs) if backward else forward)
                 times[rung] = float(f"{time(call, milliseconds=10).median:.4g}")

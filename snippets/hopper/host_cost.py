@@ -26,7 +26,7 @@ from torch.nn.functional import scaled_dot_product_attention as sdpa
 from kernels.bench.rounds import ratio
 from kernels.bench.table import Table
 from kernels.bench.timing import host_time, replayed
-from kernels.dispatch import attention, hopper_takes
+from kernels.dispatch import attention, hopper_supports
 from kernels.flash.attention import flash_attention
 from kernels.hopper.attention import hopper_attention
 from kernels.serving.cache import KVCache
@@ -45,7 +45,7 @@ query = torch.randn(4, 32, 1, 128, **options)
 sizes = {"kv_heads": 8, "head_dim": 128, "page_size": 128, "device": options["device"]}
 cache = KVCache(torch.arange(40).view(4, 10), **sizes)
 rungs = {"sdpa": sdpa, "flash_attention": flash_attention, "attention": attention}
-if on_gpu and hopper_takes(*qkv):
+if on_gpu and hopper_supports(*qkv):
     rungs["hopper_attention"] = hopper_attention
 
 
@@ -83,19 +83,19 @@ host_cost = Table("host_cost", work="", form="", way="", **units, ratio="", low=
 
 
 def measured(call):
-    cache.forget()
+    cache.reset()
     cache.append(*prompt)
     return [1e3 * x for x in host_time(call)]
 
 
 def counted(replay):
-    cache.count(1)
+    cache.advance_host_lengths(1)
     replay()
 
 
 forms = {}
 for (work, name), call in calls.items() if on_gpu else ():
-    cache.forget()
+    cache.reset()
     replay = replayed(call)
     forms[work, name, "eager"] = call
     forms[work, name, "graph"] = (

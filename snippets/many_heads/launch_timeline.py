@@ -15,15 +15,15 @@ from kernels.bench.profiling.launches import launch_timeline
 from kernels.bench.table import Table
 from kernels.multihead import LoopedMultiHeadAttention, MultiHeadAttention
 
-heads, width = 8, 512
+heads, embed_dim = 8, 512
 on_gpu = torch.cuda.is_available()
 place = {"device": "cuda", "dtype": torch.float16} if on_gpu else {}
 torch.manual_seed(0)
 torch.set_grad_enabled(False)
 
-loop = LoopedMultiHeadAttention(width, heads).to(**place)
+loop = LoopedMultiHeadAttention(embed_dim, heads).to(**place)
 forms = {"loop": loop, "at_once": MultiHeadAttention.from_loop(loop)}
-inputs = {n: torch.randn(batch, n, width, **place) for batch, n in [(1, 128), (8, 2048)]}
+inputs = {n: torch.randn(batch, n, embed_dim, **place) for batch, n in [(1, 128), (8, 2048)]}
 cases = [(form, n) for n in inputs for form in forms]
 
 seen = {}

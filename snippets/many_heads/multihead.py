@@ -20,7 +20,7 @@ asks = torch.tensor([[1.0, 0, 0, 0], [0, 1, 0, 0]])
 offers = torch.tensor([[0.0, 0, 1, 0], [0, 1, 0, 0]])
 hands_over = torch.tensor([[0.0, 0, 0, 5], [5, 5, 5, -5]])
 
-loop = LoopedMultiHeadAttention(width=4, heads=2)
+loop = LoopedMultiHeadAttention(embed_dim=4, heads=2)
 for parameter in loop.parameters():
     parameter.zero_()
 for head, query, key in zip(loop.heads, (asks, offers), (offers, asks), strict=True):

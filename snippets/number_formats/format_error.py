@@ -56,11 +56,11 @@ def measured(values: torch.Tensor, scheme: Scheme) -> dict[str, float]:
 
 units = {"distribution": "", "scheme": "", "block": ""}
 units |= {"bits": "bit a value", "error": "%", "snr": "dB", "of_spread": "%"}
-e5m2 = Scheme("FP8 E5M2", E5M2, None, None, tensor_scaled=True)
+e5m2 = Scheme("FP8 E5M2", E5M2, None, None, has_tensor_scale=True)
 table = Table("schemes", **units)
 for distribution, values in distributions.items():
     for scheme in (FP8, e5m2, FP8_BLOCKS, MXFP8, NVFP4, MXFP4):
-        row = {"distribution": distribution, "scheme": scheme.name, "block": scheme.block}
+        row = {"distribution": distribution, "scheme": scheme.name, "block": scheme.block_size}
         table.add(**row, **measured(values, scheme))
 table.show()
 
@@ -69,12 +69,12 @@ table.show()
 # of a block is given, one FP32 scale serves the whole tensor.
 
 # %% tags=["blocks"]
-e2m1 = Scheme("E2M1", E2M1, None, None, tensor_scaled=True)
-mxfp8_e5m2 = MXFP8._replace(name="MXFP8 E5M2", element=E5M2)
+e2m1 = Scheme("E2M1", E2M1, None, None, has_tensor_scale=True)
+mxfp8_e5m2 = MXFP8._replace(name="MXFP8 E5M2", element_format=E5M2)
 table = Table("blocks", **units)
 for distribution, values in distributions.items():
     for scheme in (e2m1, FP8, e5m2, NVFP4, MXFP4, MXFP8, mxfp8_e5m2, FP8_BLOCKS):
-        for block in (8, 16, 32, 64, 128) if scheme.block else (None,):
+        for block in (8, 16, 32, 64, 128) if scheme.block_size else (None,):
             row = {"distribution": distribution, "scheme": scheme.name, "block": block}
-            table.add(**row, **measured(values, scheme._replace(block=block)))
+            table.add(**row, **measured(values, scheme._replace(block_size=block)))
 table.show()

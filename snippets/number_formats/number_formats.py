@@ -11,15 +11,15 @@ import torch
 from kernels.bench.table import Table
 from kernels.formats.value import E2M1, E4M3, E5M2, Format, encode, neighbours, values
 
-fp32 = Format("FP32", 32, 8, 23, bias=127, largest=0x7F7FFFFF, infinity=0x7F800000, nan=None)
-bf16 = Format("BF16", 16, 8, 7, bias=127, largest=0x7F7F, infinity=0x7F80, nan=None)
-fp16 = Format("FP16", 16, 5, 10, bias=15, largest=0x7BFF, infinity=0x7C00, nan=None)
+fp32 = Format("FP32", 32, 8, 23, bias=127, max_code=0x7F7FFFFF, infinity=0x7F800000, nan=None)
+bf16 = Format("BF16", 16, 8, 7, bias=127, max_code=0x7F7F, infinity=0x7F80, nan=None)
+fp16 = Format("FP16", 16, 5, 10, bias=15, max_code=0x7BFF, infinity=0x7C00, nan=None)
 six = [fp32, bf16, fp16, E5M2, E4M3, E2M1]
 columns = ["exponent", "mantissa", "bias", "max", "normal", "smallest", "count"]
 formats = Table("formats", format="", **dict.fromkeys(columns, ""))
 for each in six:
     sizes = [each.exponent_bits, each.mantissa_bits, each.bias]
-    reach = [f"{each.max:.6g}", each.smallest_normal, each.smallest, each.largest]
+    reach = [f"{each.max:.6g}", each.smallest_normal, each.smallest, each.max_code]
     formats.add(**dict(zip(formats.columns, [each.name, *sizes, *reach], strict=True)))
 formats.show()
 

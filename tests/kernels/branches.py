@@ -22,12 +22,12 @@ def kernels_of(path: Path) -> list[ast.FunctionDef]:
 def not_taken(paths: list[Path], run: Callable[[], object], report: Path) -> list[tuple[str, int, int | None]]:
     """The kernel, line and next line of each branch that ``run`` does not take, and each line that it does not reach.
 
-    ``report`` is where coverage.py may write. ``if EARLY:`` is left out: only a GPU takes it.
+    ``report`` is where coverage.py may write. ``if USE_PDL:`` is left out: only a GPU takes it.
     """
     import coverage  # here, since a machine with a GPU runs the tests of this folder without it
 
     watch = coverage.Coverage(branch=True, include=[str(path) for path in paths], data_file=None, config_file=False)
-    watch.exclude("if EARLY:")
+    watch.exclude("if USE_PDL:")
     with watch.collect():
         run()
     watch.json_report(outfile=str(report))

@@ -229,7 +229,7 @@ def test_every_rung_gives_the_same_answer(dtype, is_causal, device):
     """All that can run: flash_attention in the interpreter as well, and on a Hopper GPU hopper_attention."""
     tensors = inputs(device, dtype, 40, 70, 64, heads=4, key_heads=2)
     rungs = [reference_attention, flash_attention]
-    if dispatch.hopper_takes(*tensors):
+    if dispatch.hopper_supports(*tensors):
         rungs.append(hopper_attention)
     assert fastest_rung(*tensors, enable_gqa=True) in rungs
     for rung in rungs:
@@ -378,7 +378,7 @@ def test_an_error_of_a_rung_comes_through(mistake, monkeypatch, device):
 
 def test_options_reach_the_rung(monkeypatch):
     seen = []
-    monkeypatch.setattr(dispatch, "hopper_takes", lambda *x: True)
+    monkeypatch.setattr(dispatch, "hopper_supports", lambda *x: True)
     monkeypatch.setattr(dispatch, "hopper_attention", lambda *x, **options: seen.append((x, options)))
     q, k = torch.zeros(1, 4, 8, 16), torch.zeros(1, 2, 8, 16)
     options = {"is_causal": True, "scale": 0.3, "enable_gqa": True}

@@ -1,4 +1,4 @@
-"""A launch that was noted is what Triton would be asked for anew: other addresses, and nothing else that is old."""
+"""A cached launch is what Triton would be asked for anew: other addresses, and nothing else that is old."""
 
 import ast
 import gc
@@ -18,7 +18,7 @@ from triton import JITFunction, knobs
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from kernels import launch_cache as module
-from kernels.launch_cache import NOTES, launch, noted, notes_for
+from kernels.launch_cache import ENTRIES, entry_for, launch, memoized
 
 
 class Compiled:
@@ -32,7 +32,7 @@ class Compiled:
     def run(self, x, y, z, stream, function, metadata, launch_metadata, enter, leave, *arguments):
         assert (stream, function, metadata) == (7, "function", "metadata")
         assert launch_metadata is enter is leave is None
-        self.started.append(("noted", (x, y, z), arguments))
+        self.started.append(("cached", (x, y, z), arguments))
 
     def __getitem__(self, grid):
         return lambda *arguments: self.started.append(("with hooks", grid, arguments))
@@ -58,7 +58,7 @@ def kernel(monkeypatch):
     monkeypatch.setattr(module, "INTERPRETED", False)
     active = SimpleNamespace(get_current_stream=lambda device: 7)
     monkeypatch.setattr(module, "driver", SimpleNamespace(active=active))
-    monkeypatch.setattr(module, "NOTES", {})
+    monkeypatch.setattr(module, "ENTRIES", {})
     return Kernel()
 
 
@@ -66,14 +66,14 @@ def described(x):
     return TensorDescriptor(x, list(x.shape), list(x.stride()), [1] * (x.ndim - 1) + [16])
 
 
-def call(kernel, x, y, n=3, block=16, further=None):
+def call(kernel, x, y, n=3, block=16, extra_key=None):
     """x by a descriptor, y as a pointer."""
 
     def prepare():
         return (x.shape[0], 2), (described(x), y, n), {"BLOCK": block, "num_warps": 4}
 
-    notes = notes_for((x, y), n, block)
-    return launch(kernel, notes, further, (x, y), prepare)
+    entry = entry_for((x, y), n, block)
+    return launch(kernel, entry, extra_key, (x, y), prepare)
 
 
 def kinds(kernel):
@@ -92,11 +92,11 @@ def test_the_second_call_asks_for_nothing_and_starts_the_same_elsewhere(kernel):
     first, second = torch.randn(2, 2, 4, 16)
     call(kernel, first[0], first[1])
     call(kernel, second[0], second[1])
-    noted = told(kernel)
-    module.NOTES.clear()
+    cached = told(kernel)
+    module.ENTRIES.clear()
     call(kernel, second[0], second[1])
-    assert kinds(kernel) == ["asked", "noted", "asked"]
-    assert noted == told(kernel)
+    assert kinds(kernel) == ["asked", "cached", "asked"]
+    assert cached == told(kernel)
     assert type(kernel.started[1][2][0]) is TensorDescriptor
 
 
@@ -129,10 +129,10 @@ def test_tensors_of_another_form_are_asked_for(other, kernel):
     call(kernel, x, y)
     call(kernel, *other(x, y))
     call(kernel, x, y)
-    assert kinds(kernel) == ["asked", "asked", "noted"]
+    assert kinds(kernel) == ["asked", "asked", "cached"]
 
 
-@pytest.mark.parametrize("other", [{"n": 4}, {"n": 3.0}, {"n": True}, {"block": 32}, {"further": "more"}])
+@pytest.mark.parametrize("other", [{"n": 4}, {"n": 3.0}, {"n": True}, {"block": 32}, {"extra_key": "more"}])
 def test_other_options_are_asked_for(other, kernel):
     x, y = torch.randn(2, 4, 16)
     call(kernel, x, y, n=1 if other == {"n": True} else 3)
@@ -152,18 +152,18 @@ def test_one_tensor_twice_is_no_rule_for_two(kernel):
     x, y = torch.randn(2, 4, 16)
     call(kernel, x, x)
     call(kernel, x, y)
-    assert kinds(kernel) == ["asked", "noted"]
+    assert kinds(kernel) == ["asked", "cached"]
     assert told(kernel)[1] == x.data_ptr() and told(kernel)[3] == y.data_ptr()
 
 
-def test_arguments_with_a_copy_are_never_noted(kernel):
+def test_arguments_with_a_copy_are_never_cached(kernel):
     x, y = torch.randn(2, 4, 16)
 
     def prepare():
         return (1,), (described(x.clone()), y, 3), {"BLOCK": 16, "num_warps": 4}
 
     for _ in range(2):
-        launch(kernel, notes_for((x, y)), None, (x, y), prepare)
+        launch(kernel, entry_for((x, y)), None, (x, y), prepare)
     assert kinds(kernel) == ["asked", "asked"]
 
 
@@ -187,44 +187,44 @@ def test_a_profiler_is_told(kernel, monkeypatch):
             patch.setattr(knobs.runtime, name, SimpleNamespace(calls=[print]))
             call(kernel, x, y)
     call(kernel, x, y)
-    assert kinds(kernel) == ["asked", "with hooks", "with hooks", "noted"]
+    assert kinds(kernel) == ["asked", "with hooks", "with hooks", "cached"]
 
 
-def test_all_is_forgotten_before_it_is_too_much(kernel, monkeypatch):
-    monkeypatch.setattr(module, "MOST", 3)
+def test_all_entries_are_dropped_before_there_are_too_many(kernel, monkeypatch):
+    monkeypatch.setattr(module, "MAX_ENTRIES", 3)
     x, y = torch.randn(2, 4, 16)
     for n in range(5):
         call(kernel, x, y, n=n)
-        assert len(module.NOTES) <= 3
+        assert len(module.ENTRIES) <= 3
     call(kernel, x, y, n=4)
-    assert kinds(kernel) == ["asked"] * 5 + ["noted"]
+    assert kinds(kernel) == ["asked"] * 5 + ["cached"]
 
 
 # Answers.
 
 
-def test_an_answer_is_worked_out_once_for_a_call(kernel):
+def test_an_answer_is_computed_once_for_a_call(kernel):
     x = torch.randn(3)
     answers = iter(range(10))
     for _ in range(2):
-        assert noted(notes_for((x,), 1), "first", lambda: next(answers)) == 0
-        assert noted(notes_for((x,), 1), "second", lambda: next(answers)) == 1
-    assert noted(notes_for((x,), 1.0), "first", lambda: next(answers)) == 2
-    assert noted(None, "first", lambda: next(answers)) == 3
+        assert memoized(entry_for((x,), 1), "first", lambda: next(answers)) == 0
+        assert memoized(entry_for((x,), 1), "second", lambda: next(answers)) == 1
+    assert memoized(entry_for((x,), 1.0), "first", lambda: next(answers)) == 2
+    assert memoized(None, "first", lambda: next(answers)) == 3
 
 
-def test_what_raises_is_not_noted(kernel):
-    notes = notes_for((torch.randn(3),))
+def test_what_raises_is_not_cached(kernel):
+    entry = entry_for((torch.randn(3),))
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
-            noted(notes, "answer", lambda: 1 // 0)
-    assert notes == {}
+            memoized(entry, "answer", lambda: 1 // 0)
+    assert entry == {}
 
 
 @pytest.mark.parametrize("option", [[1], {}, torch.ones(()), object()])
-def test_nothing_is_noted_for_an_option_that_is_no_plain_value(option, kernel):
-    notes = notes_for((torch.randn(3),), option)
-    assert notes == {} and not module.NOTES
+def test_nothing_is_cached_for_an_option_that_is_no_plain_value(option, kernel):
+    entry = entry_for((torch.randn(3),), option)
+    assert entry == {} and not module.ENTRIES
 
 
 # Who must see the operator.
@@ -242,11 +242,11 @@ class Wrapped(torch.Tensor):
 def test_a_plain_call_may_skip_the_operator():
     x = torch.randn(3)
     for tensor in (x, torch.nn.Parameter(x), x[1:], x.clone().requires_grad_()):
-        assert notes_for((tensor, None)) is not None
+        assert entry_for((tensor, None)) is not None
     with torch.inference_mode():
-        assert notes_for((x, torch.randn(3))) is not None
+        assert entry_for((x, torch.randn(3))) is not None
     with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
-        assert notes_for((x,)) is not None
+        assert entry_for((x,)) is not None
 
 
 def test_a_tensor_that_is_more_or_less_than_its_memory_may_not():
@@ -259,16 +259,16 @@ def test_a_tensor_that_is_more_or_less_than_its_memory_may_not():
         torch._neg_view(torch.randn(3)),
         torch.empty(3, device="meta"),
     ):
-        assert notes_for((torch.randn(3), x)) is None
+        assert entry_for((torch.randn(3), x)) is None
     for x in (torch.randn(3).to_sparse(), torch.randn(3, dtype=torch.cfloat).conj(), *no_tensors[1:]):
-        assert notes_for((x,)) is None
+        assert entry_for((x,)) is None
 
 
 def test_nor_one_that_is_traced_mapped_or_differentiated_elsewhere():
     seen = []
 
     def look(x):
-        seen.append(notes_for((torch.randn(3),)) if x is None else notes_for((x,)))
+        seen.append(entry_for((torch.randn(3),)) if x is None else entry_for((x,)))
         return x.sum() if x is not None else None
 
     x = torch.randn(4, 3)
@@ -282,25 +282,25 @@ def test_nor_one_that_is_traced_mapped_or_differentiated_elsewhere():
         torch.jit.trace(look, x, check_trace=False)
     with FakeTensorMode():
         look(None)
-    assert seen and all(notes is None for notes in seen)
+    assert seen and all(entry is None for entry in seen)
 
 
 def test_nor_one_in_torch_compile():
     seen = []
 
     def look(x):
-        return x + (1 if notes_for((x,)) is None else 0)
+        return x + (1 if entry_for((x,)) is None else 0)
 
     seen = torch.compile(look, backend="eager", fullgraph=True)(torch.zeros(3))
     assert seen.tolist() == [1, 1, 1]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="is about what has no GPU")
-def test_what_is_interpreted_is_not_noted():
+def test_what_is_interpreted_is_not_cached():
     x = torch.randn(3)
-    notes = notes_for((x,))
-    notes["answer"] = 1
-    assert notes_for((x,)) == {} and not NOTES
+    entry = entry_for((x,))
+    entry["answer"] = 1
+    assert entry_for((x,)) == {} and not ENTRIES
 
 
 # Private names of torch and Triton, which the next release may change.
@@ -323,7 +323,7 @@ def imported_without(owner, name):
     with pytest.MonkeyPatch.context() as patch:
         patch.delattr(owner, name)
         spec.loader.exec_module(without)
-        assert without.notes_for((torch.randn(3),)) is None
+        assert without.entry_for((torch.randn(3),)) is None
     return without
 
 
@@ -335,11 +335,11 @@ def test_without_a_private_name_of_torch_triton_is_asked(owner, name, kernel):
         return (1,), (described(x), y, 3), {"BLOCK": 16, "num_warps": 4}
 
     for _ in range(2):
-        without.launch(kernel, without.notes_for((x, y)), None, (x, y), prepare)
-    assert kinds(kernel) == ["asked", "asked"] and not without.NOTES
+        without.launch(kernel, without.entry_for((x, y)), None, (x, y), prepare)
+    assert kinds(kernel) == ["asked", "asked"] and not without.ENTRIES
 
 
-@pytest.mark.parametrize("name", module.LAUNCHER)
+@pytest.mark.parametrize("name", module.LAUNCHER_ATTRIBUTES)
 def test_without_a_name_of_the_launcher_triton_is_asked(name, kernel, monkeypatch):
     x, y = torch.randn(2, 4, 16)
     monkeypatch.delattr(Compiled, name)

@@ -6,7 +6,7 @@ import torch
 from kernels.multihead import AttentionHead, LoopedMultiHeadAttention, MultiHeadAttention
 from kernels.reference import attention
 
-BATCH, SEQUENCE, WIDTH, HEADS = 2, 5, 24, 4
+BATCH, SEQUENCE, EMBED_DIM, HEADS = 2, 5, 24, 4
 
 CAUSAL = pytest.mark.parametrize("is_causal", [False, True], ids=["full", "causal"])
 
@@ -34,12 +34,12 @@ MASKS = {
 
 @pytest.fixture
 def looped():
-    return LoopedMultiHeadAttention(WIDTH, HEADS).double()
+    return LoopedMultiHeadAttention(EMBED_DIM, HEADS).double()
 
 
 @pytest.fixture
 def x():
-    return torch.randn(BATCH, SEQUENCE, WIDTH, dtype=torch.float64)
+    return torch.randn(BATCH, SEQUENCE, EMBED_DIM, dtype=torch.float64)
 
 
 @CAUSAL
@@ -54,7 +54,7 @@ def test_the_loop_and_the_batched_form_are_equal(mask, is_causal, looped, x):
 
 @CAUSAL
 def test_it_is_torch_s_own_multihead_attention(is_causal, looped, x):
-    theirs = torch.nn.MultiheadAttention(WIDTH, HEADS, batch_first=True, dtype=torch.float64)
+    theirs = torch.nn.MultiheadAttention(EMBED_DIM, HEADS, batch_first=True, dtype=torch.float64)
     ours = MultiHeadAttention.from_loop(looped)
     inputs = (ours.query, ours.key, ours.value)
     theirs.in_proj_weight.data = torch.cat([linear.weight for linear in inputs])
@@ -85,15 +85,15 @@ def test_weights_are_copied_and_not_shared(looped, x):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_copy_keeps_the_dtype(dtype):
-    vectorised = MultiHeadAttention.from_loop(LoopedMultiHeadAttention(WIDTH, HEADS).to(dtype))
+    vectorised = MultiHeadAttention.from_loop(LoopedMultiHeadAttention(EMBED_DIM, HEADS).to(dtype))
     assert {parameter.dtype for parameter in vectorised.parameters()} == {dtype}
     assert {parameter.dtype for parameter in vectorised.to_loop().parameters()} == {dtype}
 
 
 def test_both_have_the_same_number_of_weights(looped):
-    """Four projections of width · width and width biases."""
+    """Four projections of embed_dim · embed_dim and embed_dim biases."""
     for module in (looped, MultiHeadAttention.from_loop(looped)):
-        assert sum(parameter.numel() for parameter in module.parameters()) == 4 * (WIDTH**2 + WIDTH)
+        assert sum(parameter.numel() for parameter in module.parameters()) == 4 * (EMBED_DIM**2 + EMBED_DIM)
 
 
 @CAUSAL
@@ -113,7 +113,7 @@ def test_gradients_are_equal(is_causal, looped, x):
 
 
 def test_one_head_is_attention_of_three_projections(x):
-    head = AttentionHead(WIDTH, 7).double()
+    head = AttentionHead(EMBED_DIM, 7).double()
     mask = random_mask(BATCH, 1, SEQUENCE)
     expected = attention(head.query(x), head.key(x), head.value(x), attn_mask=mask, is_causal=True)
     assert head(x, attn_mask=mask, is_causal=True).equal(expected) and expected.shape == (BATCH, SEQUENCE, 7)
@@ -144,18 +144,19 @@ def test_why_contiguous_is_needed():
     assert blends.stride() == (120, 30, 6, 1) and side_by_side.stride() == (120, 6, 30, 1)
     assert side_by_side.data_ptr() == blends.data_ptr() and not side_by_side.is_contiguous()
     with pytest.raises(RuntimeError, match="view size is not compatible"):
-        side_by_side.view(BATCH, SEQUENCE, WIDTH)
+        side_by_side.view(BATCH, SEQUENCE, EMBED_DIM)
     together = side_by_side.contiguous()
     assert together.stride() == (120, 24, 6, 1)
-    assert together.view(BATCH, SEQUENCE, WIDTH).equal(torch.cat(blends.unbind(1), -1))
-    assert not blends.view(BATCH, SEQUENCE, WIDTH).equal(together.view(BATCH, SEQUENCE, WIDTH))  # the silent mistake
+    assert together.view(BATCH, SEQUENCE, EMBED_DIM).equal(torch.cat(blends.unbind(1), -1))
+    silent_mistake = blends.view(BATCH, SEQUENCE, EMBED_DIM)
+    assert not silent_mistake.equal(together.view(BATCH, SEQUENCE, EMBED_DIM))
 
 
 @pytest.mark.parametrize("form", [LoopedMultiHeadAttention, MultiHeadAttention])
-@pytest.mark.parametrize("width, heads", [(10, 3), (4, 8), (8, 0), (8, -2), (0, 2)])
-def test_a_width_that_heads_do_not_divide_is_named(form, width, heads):
-    with pytest.raises(ValueError, match=f"width is {width}, a multiple of heads = {heads} is wanted"):
-        form(width, heads)
+@pytest.mark.parametrize("embed_dim, heads", [(10, 3), (4, 8), (8, 0), (8, -2), (0, 2)])
+def test_an_embed_dim_that_heads_do_not_divide_is_named(form, embed_dim, heads):
+    with pytest.raises(ValueError, match=f"embed_dim is {embed_dim}, a multiple of heads = {heads} is wanted"):
+        form(embed_dim, heads)
 
 
 @pytest.mark.parametrize("form", [LoopedMultiHeadAttention, MultiHeadAttention, AttentionHead])
@@ -169,7 +170,7 @@ def test_a_width_that_heads_do_not_divide_is_named(form, width, heads):
 )
 def test_bad_tokens_are_named(form, x, error, words):
     with pytest.raises(error, match=words):
-        form(WIDTH, HEADS)(x)
+        form(EMBED_DIM, HEADS)(x)
 
 
 @pytest.mark.parametrize("form", [LoopedMultiHeadAttention, MultiHeadAttention])
@@ -186,4 +187,4 @@ def test_bad_tokens_are_named(form, x, error, words):
 )
 def test_a_bad_mask_is_named(form, mask, error, words):
     with pytest.raises(error, match=words):
-        form(WIDTH, HEADS)(torch.zeros(2, 5, 24), attn_mask=mask)
+        form(EMBED_DIM, HEADS)(torch.zeros(2, 5, 24), attn_mask=mask)

@@ -55,7 +55,7 @@ def test_the_first_rungs_keep_their_budget(rung, sample, dtype, is_causal, devic
 )
 def test_gradients_keep_their_budget(rung, sample, dtype, is_causal, device):
     q, k, v = inputs(sample, dtype, device)
-    if rung is hopper_attention and not dispatch.hopper_takes(q, k, v):
+    if rung is hopper_attention and not dispatch.hopper_supports(q, k, v):
         pytest.skip("hopper_attention takes FP16 and BF16 on a Hopper GPU")
     assert max(gradient_budget_used(rung, q, k, v, is_causal=is_causal).values()) <= 1
 

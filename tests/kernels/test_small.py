@@ -158,7 +158,7 @@ def test_blocks(columns, scheme, memory, device):
         quantized = quantize_blocks(x.to(device), scheme, tensor_scale=given)
         values = dequantize_blocks(quantized)
     assert quantized.codes.cpu().equal(expected.codes)
-    assert scheme.block is None or quantized.scales.cpu().equal(expected.scales)
+    assert scheme.block_size is None or quantized.scales.cpu().equal(expected.scales)
     assert values.cpu().equal(dequantize(expected))
 
 

@@ -37,7 +37,7 @@ from kernels.hopper.backward.rows import after_backward_kernel, before_backward_
 from kernels.hopper.plan import padded
 from kernels.hopper.ring import ROWS
 from kernels.hopper.tensors import check_hopper, check_like, described
-from kernels.launch_cache import launch, noted, notes_for
+from kernels.launch_cache import entry_for, launch, memoized
 
 REGISTERS = 240  # a thread of a consumer
 BLOCKS = {64: (128, 128), 128: (64, 128), 256: (64, 64)}  # columns: queries and keys a block
@@ -118,15 +118,15 @@ def _(q, k, v, is_causal, scale, out, lse, dout, dlse, deterministic):
 def hopper_gradients(
     q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float,
     out: Tensor, lse: Tensor, dout: Tensor, dlse: Tensor | None, deterministic: bool,
-    notes: dict | None = None,
+    entry: dict | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Returns what ``hopper_backward`` returns; arguments are checked, and scale is above 0.
 
-    notes: the launch cache's entry for these arguments, looked up if None
+    entry: the launch cache's entry for these arguments, looked up if None
     """
-    if notes is None:
+    if entry is None:
         tensors = (q, k, v, out, lse, dout, dlse)
-        notes = notes_for(tensors, is_causal, scale, deterministic)
+        entry = entry_for(tensors, is_causal, scale, deterministic)
     dq, dk, dv = empty_like(q), empty_like(k), empty_like(v)
     if dq.numel() == 0 or dk.numel() == 0:
         return dq.zero_(), dk.zero_(), dv.zero_()
@@ -146,26 +146,26 @@ def hopper_gradients(
         dq_semaphores = torch.zeros(counters, dtype=torch.int32, device=q.device)
     splits, to_dk, to_dv = 1, dk, dv
     if not deterministic:
-        splits = noted(notes, splits_of, lambda: splits_of(q, k, block_k))
+        splits = memoized(entry, splits_of, lambda: splits_of(q, k, block_k))
     if splits > 1:
         numbers = k.shape[:2].numel() * round_up(k.shape[2], block_k) * columns
         to_dk, to_dv = torch.zeros(2, numbers, device=q.device).unbind()
-    before(out, dout, lse, dlse, shift, delta, sums, padded_q, notes)
+    before(out, dout, lse, dlse, shift, delta, sums, padded_q, entry)
     arguments = (q, k, v, dout, shift, delta, is_causal, scale, padded_q)
-    launch_keys(*arguments, splits, dq_semaphores, sums, to_dk, to_dv, notes)
+    launch_keys(*arguments, splits, dq_semaphores, sums, to_dk, to_dv, entry)
     if columns == 256:
-        launch_queries(*arguments, dq, notes)
+        launch_queries(*arguments, dq, entry)
     else:
-        finish(sums, dq, scale, block_q, "dq", notes)
+        finish(sums, dq, scale, block_q, "dq", entry)
     if splits > 1:
-        finish(to_dk, dk, scale, ROWS.value, "dk", notes)
-        finish(to_dv, dv, 1.0, ROWS.value, "dv", notes)
+        finish(to_dk, dk, scale, ROWS.value, "dk", entry)
+        finish(to_dv, dv, 1.0, ROWS.value, "dv", entry)
     return dq, dk, dv
 
 
 def before(
     out: Tensor, dout: Tensor, lse: Tensor, dlse: Tensor | None,
-    shift: Tensor, delta: Tensor, sums: Tensor | None, padded_q: int, notes: dict | None,
+    shift: Tensor, delta: Tensor, sums: Tensor | None, padded_q: int, entry: dict | None,
 ) -> CompiledKernel:  # fmt: skip
     """Starts ``before_backward_kernel``, and returns it compiled."""
 
@@ -179,14 +179,14 @@ def before(
         return (batch * heads * padded_q // rows,), arguments, options
 
     tensors = (out, dout, lse, dlse, shift, delta, sums)
-    return launch(before_backward_kernel, notes, None, tensors, prepare)
+    return launch(before_backward_kernel, entry, None, tensors, prepare)
 
 
 def launch_keys(
     q: Tensor, k: Tensor, v: Tensor, dout: Tensor, shift: Tensor, delta: Tensor,
     is_causal: bool, scale: float, padded_q: int,
     splits: int, dq_semaphores: Tensor | None, sums: Tensor | None, dk: Tensor, dv: Tensor,
-    notes: dict | None = None,
+    entry: dict | None = None,
 ) -> CompiledKernel:  # fmt: skip
     """Starts the kernel whose programs own keys, and returns it compiled."""
     wide = padded(q.shape[-1]) == 256
@@ -213,12 +213,12 @@ def launch_keys(
 
     kernel = hopper_dkdv_kernel if wide else hopper_backward_kernel
     tensors = (q, k, v, dout, shift, delta, sums, dk, dv, dq_semaphores)
-    return launch(kernel, notes, splits, tensors, prepare)
+    return launch(kernel, entry, splits, tensors, prepare)
 
 
 def launch_queries(
     q: Tensor, k: Tensor, v: Tensor, dout: Tensor, shift: Tensor, delta: Tensor,
-    is_causal: bool, scale: float, padded_q: int, dq: Tensor, notes: dict | None = None,
+    is_causal: bool, scale: float, padded_q: int, dq: Tensor, entry: dict | None = None,
 ) -> CompiledKernel:  # fmt: skip
     """Starts the kernel whose programs own queries, and returns it compiled."""
 
@@ -235,11 +235,11 @@ def launch_queries(
         return (pairs * triton.cdiv(seq_q, 128),), arguments, options
 
     tensors = (q, k, v, dout, shift, delta, dq)
-    return launch(hopper_dq_kernel, notes, None, tensors, prepare)
+    return launch(hopper_dq_kernel, entry, None, tensors, prepare)
 
 
 def finish(
-    sums: Tensor, gradient: Tensor, scale: float, block: int, of: str, notes: dict | None
+    sums: Tensor, gradient: Tensor, scale: float, block: int, of: str, entry: dict | None
 ) -> CompiledKernel:
     """Writes gradient = scale · sums, from ``lay_out``'s order, in blocks of ``block`` rows."""
 
@@ -251,7 +251,7 @@ def finish(
         arguments = (sums, gradient, scale, rows, padded_rows)
         return (sums.numel() // ROWS.value**2,), arguments, options
 
-    return launch(after_backward_kernel, notes, of, (sums, gradient), prepare)
+    return launch(after_backward_kernel, entry, of, (sums, gradient), prepare)
 
 
 def splits_of(q: Tensor, k: Tensor, block_k: int) -> int:

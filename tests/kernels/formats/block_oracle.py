@@ -39,31 +39,33 @@ def to_code(values, element):
 def oracle(x, scheme, tensor_scale=None):
     """Bytes of codes, scales and the tensor's scale, of a tensor [..., n] of finite values."""
     rows = x.double().reshape(-1, x.shape[-1]).numpy()
-    largest = ELEMENTS[scheme.element][1]
-    if scheme.tensor_scaled and tensor_scale is None:
-        tensor_scale = np.float32(np.abs(rows).max()) / np.float32(largest * (448 if scheme.scale == E4M3 else 1)) or 1
+    largest = ELEMENTS[scheme.element_format][1]
+    if scheme.has_tensor_scale and tensor_scale is None:
+        tensor_scale = (
+            np.float32(np.abs(rows).max()) / np.float32(largest * (448 if scheme.scale_format == E4M3 else 1)) or 1
+        )
     whole = np.float32(1.0 if tensor_scale is None else tensor_scale)
     all_codes, all_scales = [], []
     for row in rows:
-        codes, size = [], scheme.block or len(row)
+        codes, size = [], scheme.block_size or len(row)
         for start in range(0, len(row), size):
             block = row[start : start + size]
             amax = np.float32(np.abs(block).max())
             unit = np.float32(1.0)
-            if scheme.scale == E4M3:
+            if scheme.scale_format == E4M3:
                 scale = to_code(amax / np.float32(6.0) / whole, E4M3)
                 unit = np.float32(scale.view(ml_dtypes.float8_e4m3fn))
-            elif scheme.scale == E8M0:
+            elif scheme.scale_format == E8M0:
                 power = math.frexp(amax)[1] - 1 - {6.0: 2, 448.0: 8}[largest] if amax else -127
                 scale = np.uint8(max(power, -127) + 127)
                 unit = np.float32(2.0 ** (int(scale) - 127))
-            elif scheme.block:
+            elif scheme.block_size:
                 scale = unit = amax / np.float32(largest) if amax else np.float32(1.0)
-            if scheme.block:
+            if scheme.block_size:
                 all_scales.append(scale)
             inverse = np.float32(1.0) / whole / unit if unit else np.float32(0.0)
-            codes += list(to_code(np.float32(block) * inverse, scheme.element))
-        if scheme.element == E2M1:
+            codes += list(to_code(np.float32(block) * inverse, scheme.element_format))
+        if scheme.element_format == E2M1:
             codes = [int(low) + 16 * int(high) for low, high in zip(codes[::2], [*codes[1::2], 0], strict=False)]
         all_codes += codes
     return np.uint8(all_codes), np.array(all_scales), tensor_scale
@@ -73,10 +75,10 @@ def codes_and_scales_are_right(function, scheme, x, tensor_scale=None):
     """Two verdicts on what a function like ``quantize`` gives."""
     quantized = function(x, scheme, tensor_scale=tensor_scale)
     codes, scales, whole = oracle(x.cpu(), scheme, tensor_scale)
-    if scheme.tensor_scaled:
+    if scheme.has_tensor_scale:
         assert np.float32(quantized.tensor_scale.cpu()) == np.float32(whole)
     mine = None if quantized.scales is None else quantized.scales.cpu().numpy().ravel()
-    scales_are_right = mine is None if not scheme.block else (mine == scales).all()
+    scales_are_right = mine is None if not scheme.block_size else (mine == scales).all()
     return bool((quantized.codes.cpu().numpy().ravel() == codes).all()), bool(scales_are_right)
 
 

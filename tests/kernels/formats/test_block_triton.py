@@ -10,7 +10,7 @@ import triton.language as tl
 
 from kernels.formats.block import FP8, FP8_BLOCKS, NVFP4, Quantized, dequantize, quantize
 from kernels.formats.block_triton import (
-    KERNEL_VALUES,
+    VALUES_PER_PROGRAM,
     _grid,
     dequantize_blocks,
     load_blocks,
@@ -58,11 +58,11 @@ def test_kernels_are_the_reference_bit_for_bit(scheme, shape, device):
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_kernels_take_every_dtype_strides_and_a_given_scale(scheme, dtype, device):
     x = data(48, 80).to(dtype).t()
-    whole = torch.tensor(0.0371) if scheme.tensor_scaled else None
+    whole = torch.tensor(0.0371) if scheme.has_tensor_scale else None
     expected = quantize(x, scheme, tensor_scale=whole)
     actual = quantize_blocks(x.to(device), scheme, tensor_scale=None if whole is None else whole.to(device))
     assert same(actual.codes, expected.codes)
-    assert scheme.block is None or same(actual.scales, expected.scales)
+    assert scheme.block_size is None or same(actual.scales, expected.scales)
 
 
 @every_scheme
@@ -74,7 +74,7 @@ def test_kernels_agree_on_special_values(scheme, whole, device):
         x[row, 3] = value  # in a block with others
         x[row, 128:144] = value  # a block of nothing else
     x[-1] *= 1e-38
-    assert_kernels_agree(x, scheme, whole if scheme.tensor_scaled else None, device)
+    assert_kernels_agree(x, scheme, whole if scheme.has_tensor_scale else None, device)
 
 
 def near_ties(tensor_scale):
@@ -125,7 +125,7 @@ def test_the_device_function_does_rows_of_blocks(device):
 @every_scheme
 def test_nothing_is_read_beside_the_codes(scheme):
     """Of a last row whose last block is not full."""
-    x = data(3, 2 * (scheme.block or 128) + 6)
+    x = data(3, 2 * (scheme.block_size or 128) + 6)
     quantized = quantize(x, scheme)
     quantized = replace(quantized, codes=in_the_middle(quantized.codes))
     with reads() as addresses:
@@ -136,7 +136,7 @@ def test_nothing_is_read_beside_the_codes(scheme):
 @ON_CPU
 @every_scheme
 def test_nothing_is_read_beside_the_values(scheme):
-    x = in_the_middle(data(3, 2 * (scheme.block or 128) + 6))
+    x = in_the_middle(data(3, 2 * (scheme.block_size or 128) + 6))
     with reads() as addresses:
         quantize_blocks(x, scheme)
     assert beside(addresses, x) == 0
@@ -144,7 +144,7 @@ def test_nothing_is_read_beside_the_values(scheme):
 
 def test_as_many_blocks_as_32_bits_can_count():
     """A program counts a whole tile beyond the first of its blocks."""
-    most = 2**31 - 1 - KERNEL_VALUES
+    most = 2**31 - 1 - VALUES_PER_PROGRAM
     assert _grid(torch.Size([most, 16]), NVFP4)[1] == most
     for shape, scheme in (([most + 1, 16], NVFP4), ([2**32, 16], NVFP4), ([2**31, 1], FP8), ([2**16, 2**20], NVFP4)):
         with pytest.raises(ValueError, match=r"x has \d+ blocks, fewer than 2\^31 are wanted"):
@@ -158,10 +158,10 @@ def test_values_beyond_2_to_the_31(scheme, device):
     room_for(8)
     x = torch.empty(2**17 + 2, 2**14, device=device, dtype=torch.float16).normal_()
     assert x.numel() > 2**31
-    whole = 0.0371 if scheme.tensor_scaled else None
+    whole = 0.0371 if scheme.has_tensor_scale else None
     actual, expected = (quantize_blocks(rows, scheme, tensor_scale=whole) for rows in (x, x[-3:].clone()))
     assert same(actual.codes[-3:], expected.codes)
-    assert scheme.block is None or same(actual.scales[-3:], expected.scales)
+    assert scheme.block_size is None or same(actual.scales[-3:], expected.scales)
 
 
 @pytest.mark.large
@@ -179,7 +179,7 @@ def test_codes_of_more_than_2_to_the_31_values(device):
 def test_what_the_kernels_refuse(device):
     with pytest.raises(ValueError, match="x requires a gradient"):
         quantize_blocks(torch.zeros(16, requires_grad=True, device=device), NVFP4)
-    other = NVFP4._replace(name="NVFP4 of 8", block=8)
+    other = NVFP4._replace(name="NVFP4 of 8", block_size=8)
     with pytest.raises(ValueError, match="scheme NVFP4 of 8 is none of this module's"):
         quantize_blocks(torch.zeros(16, device=device), other)
     with pytest.raises(ValueError, match="scheme NVFP4 of 8 is none of this module's"):

@@ -48,7 +48,7 @@ def ml_values(format):
 
 def nearest(x, format):
     """The code of the nearest number in the table, by distance in FP64; of two, the even one.  No NaN."""
-    numbers = ml_values(format)[: format.largest + 1]
+    numbers = ml_values(format)[: format.max_code + 1]
     magnitude = x.double().cpu().abs()
     if format == E8M0:
         below = torch.searchsorted(numbers, magnitude, right=True) - 1
@@ -71,7 +71,7 @@ def every(dtype):
 
 def boundaries(format, dtype):
     """Every number, every midpoint and the end of the range, and the numbers just below and above, of both signs."""
-    numbers = ml_values(format)[: format.largest + 1]
+    numbers = ml_values(format)[: format.max_code + 1]
     past_the_end = 2 * numbers[-1] - numbers[-2]
     middle = (numbers + torch.cat([numbers[1:], past_the_end[None]])) / 2
     edges = torch.tensor([0.0, torch.finfo(dtype).tiny, torch.finfo(dtype).max, torch.inf], dtype=torch.float64)

@@ -28,12 +28,12 @@ def portable(monkeypatch):
     """The orders in which gradients were added up, True for one order."""
     orders = []
 
-    def launch(q, k, v, out, lse, is_causal, scale, plan, notes):
+    def launch(q, k, v, out, lse, is_causal, scale, plan, entry):
         for to, result in zip((out, lse), flash_forward(q, k, v, None, is_causal, scale), strict=True):
             if to is not None:
                 to.copy_(result)
 
-    def gradients(q, k, v, is_causal, scale, out, lse, dout, dlse, deterministic, notes=None):
+    def gradients(q, k, v, is_causal, scale, out, lse, dout, dlse, deterministic, entry=None):
         orders.append(deterministic)
         return flash_gradients(q, k, v, None, is_causal, scale, out, lse, dout, dlse)
 
@@ -78,7 +78,7 @@ def test_the_operator_gives_the_same_as_the_way_past_it(portable, monkeypatch):
     tensors, options = small(), {"is_causal": True, "scale": -0.3}
     expected = results_of(hopper_attention, tensors, **options)
     for module in (call, backward):
-        monkeypatch.setattr(module, "notes_for", lambda *x: None)
+        monkeypatch.setattr(module, "entry_for", lambda *x: None)
     agree(results_of(hopper_attention, tensors, **options), expected)
 
 
@@ -193,9 +193,9 @@ def test_on_the_gpu_too_the_operator_gives_the_same(head_dim, device, monkeypatc
     tensors = inputs(device, BF16, 150, 200, head_dim, heads=4, key_heads=4)
     torch.use_deterministic_algorithms(True)
     try:
-        expected = [results_of(hopper_attention, tensors, is_causal=True) for _ in range(3)]  # noted, from the second
+        expected = [results_of(hopper_attention, tensors, is_causal=True) for _ in range(3)]  # cached, from the second
         for module in (call, backward):
-            monkeypatch.setattr(module, "notes_for", lambda *x: None)
+            monkeypatch.setattr(module, "entry_for", lambda *x: None)
         expected.append(results_of(hopper_attention, tensors, is_causal=True))
     finally:
         torch.use_deterministic_algorithms(False)
@@ -211,12 +211,12 @@ def test_on_the_gpu_both_operators_are_as_torch_has_them(device):
 
 
 @on_hopper
-def test_noted_launches_follow_tensors_streams_and_graphs(device, monkeypatch):
+def test_cached_launches_follow_tensors_streams_and_graphs(device, monkeypatch):
     """Other tensors of the same form, another stream, and a graph that is replayed."""
     batches = [inputs(device, BF16, 150, 200, 128) for _ in range(4)]
     attention = partial(hopper_attention, is_causal=True)
-    with monkeypatch.context() as unnoted:
-        unnoted.setattr(call, "notes_for", lambda *x: None)
+    with monkeypatch.context() as uncached:
+        uncached.setattr(call, "entry_for", lambda *x: None)
         expected = [attention(*x) for x in batches]
     for tensors, out in zip(batches, expected, strict=True):
         assert attention(*tensors).equal(out)

@@ -95,7 +95,7 @@ def quantized(kernel: BothWays, settings: dict, tensors: list[Tensor]) -> list[T
     for x, scale in zip(*(split(each, settings["cases"]) for each in tensors), strict=True):
         x = x[0].mT.contiguous().mT if settings["transposed"] else x[0]
         scheme = SCHEMES[settings["scheme"]]
-        given = scale[0] if settings["given"] and scheme.tensor_scaled else None
+        given = scale[0] if settings["given"] and scheme.has_tensor_scale else None
         with prefilled_with_nan():
             made = kernel.quantize(x, scheme, tensor_scale=given)
             results.append((*parts_of(made), kernel.dequantize(made)))

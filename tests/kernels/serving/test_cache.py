@@ -476,9 +476,9 @@ def test_what_the_host_counts_is_not_captured(device):
     before = snapshot(cache)
     changes = {
         "append with sequences": lambda: cache.append(*rows, [0, 1, 2]),
-        "forget": cache.forget,
+        "reset": cache.reset,
         "assign": lambda: cache.assign(0, []),
-        "count": lambda: cache.count(1),
+        "advance_host_lengths": lambda: cache.advance_host_lengths(1),
     }
     for name, change in changes.items():
         with torch.cuda.graph(torch.cuda.CUDAGraph()):
@@ -496,7 +496,7 @@ def as_captured(cache):
 
     def append(*rows):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(cache, "_is_captured", lambda: True)
+            patch.setattr(cache, "_is_capturing", lambda: True)
             cache.append(*rows)
 
     return append
@@ -535,7 +535,7 @@ def test_replays_append_as_calls_do(new, format, way, device):
         before = list(cache.host_lengths)
         append(*rows)
         assert cache.host_lengths == before
-        cache.count(new)
+        cache.advance_host_lengths(new)
         assert cache.host_lengths == plain.host_lengths == cache.lengths.tolist()
     for sequence in range(3):
         for mine, other in zip(cache.gather(sequence), plain.gather(sequence), strict=True):
@@ -568,21 +568,21 @@ def test_a_replay_too_many_writes_only_where_there_are_pages(way, device):
 def test_the_host_counts_only_what_has_room(device):
     cache = half_full(device)
     with pytest.raises(ValueError, match="sequence 1 has 13, and pages for 16: assign it further"):
-        cache.count(4)
-    with pytest.raises(TypeError, match="new is float, an int is wanted"):
-        cache.count(1.0)
+        cache.advance_host_lengths(4)
+    with pytest.raises(TypeError, match="new_tokens is float, an int is wanted"):
+        cache.advance_host_lengths(1.0)
     assert cache.host_lengths == [13, 13, 0]
     cache.assign(1, [5])
     cache.assign(2, [6])
-    cache.count(4)
+    cache.advance_host_lengths(4)
     assert cache.host_lengths == [17, 17, 4]
-    assert cache.rooms.tolist() == [32, 32, 16]
+    assert cache.capacities.tolist() == [32, 32, 16]
 
 
-def test_what_is_forgotten_is_written_over(device):
+def test_after_a_reset_rows_are_written_over(device):
     cache = new_cache(device, "fp16")
     cache.append(*new_rows(cache, 3, 20))
-    cache.forget()
+    cache.reset()
     assert cache.lengths.tolist() == cache.host_lengths == [0, 0, 0]
     assert appends_as_specified(cache, *new_rows(cache, 3, 20))
 

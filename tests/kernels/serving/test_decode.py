@@ -251,7 +251,7 @@ def choice(monkeypatch, *, capability=(9, 0), hip=None, gluon=True, **sizes):
     monkeypatch.setattr(decode, "GLUON", gluon)
     cache = SimpleNamespace(**{"format": "nvfp4", "page_size": 64, "head_dim": 128, "pages": 3} | sizes)
     with FakeTensorMode():
-        return decode.is_for_hopper(torch.empty(1, 2, 1, cache.head_dim, dtype=FP16, device="cuda"), cache)
+        return decode.hopper_supports(torch.empty(1, 2, 1, cache.head_dim, dtype=FP16, device="cuda"), cache)
 
 
 def test_a_hopper_gpu_takes_the_kernel_for_hopper(monkeypatch):
@@ -312,7 +312,7 @@ QUERY = torch.zeros(2, 4, 1, 32, dtype=FP16)
     "q, options, error, words",
     [
         ([1.0], {}, TypeError, "query is list, a tensor is wanted"),
-        (QUERY[0], {}, ValueError, r"query has 3 dimensions, \[batch, heads, new, head_dim\] is wanted"),
+        (QUERY[0], {}, ValueError, r"query has 3 dimensions, \[batch, heads, new_tokens, head_dim\] is wanted"),
         (QUERY[:1], {}, ValueError, "query has batch 1, the cache has 2 sequences"),
         (QUERY[:, :3], {}, ValueError, "query has 3 heads, the cache has 2: a whole multiple is wanted"),
         (QUERY[:, :0], {}, ValueError, "query has 0 heads, the cache has 2: a whole multiple is wanted"),
@@ -363,7 +363,7 @@ def nothing_runs(monkeypatch):
     def refuse(*arguments, **options):
         raise AssertionError("something ran")
 
-    for name in ("decode_parts", "merge", "is_for_hopper", "programs_of"):
+    for name in ("decode_parts", "merge", "hopper_supports", "programs_of"):
         monkeypatch.setattr(decode, name, refuse)
 
 

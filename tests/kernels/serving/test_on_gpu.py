@@ -58,8 +58,8 @@ def test_a_hopper_gpu_takes_its_own_kernel(format, head_dim, monkeypatch, device
     if torch.cuda.get_device_capability() != (9, 0):
         pytest.skip("needs a Hopper GPU")
     taken = []
-    right = decode.hopper_parts
-    monkeypatch.setattr(decode, "hopper_parts", lambda *x: [taken.append(x), right(*x)])
+    right = decode.hopper_decode_parts
+    monkeypatch.setattr(decode, "hopper_decode_parts", lambda *x: [taken.append(x), right(*x)])
     for size, portable, times in ((head_dim, False, 1), (head_dim, True, 0), (80, False, 0)):
         taken.clear()
         cache = new_cache(device, format, [70], head_dim=size, page_size=64)
@@ -151,7 +151,7 @@ def test_a_whole_step_of_decode_is_one_graph(format, dtype, kernel, device):
         return tuple(x.clone() for x in result)
 
     for step in range(20):
-        cache.count(1)
+        cache.advance_host_lengths(1)
         q.copy_(queries(cache, dtype, group=4))
         for x in (k, v):
             x.copy_(torch.randn_like(x))

@@ -64,7 +64,7 @@ def without_gpu(call: ModuleType, launch: str, sms: int, seed: int):
         yield
 
 
-def launch_in_python(kernel, notes, further, tensors, prepare, *, seed: int) -> None:
+def launch_in_python(kernel, entry, extra_key, tensors, prepare, *, seed: int) -> None:
     """``kernels.launch_cache.launch`` without a GPU: all programs side by side, begun in any order."""
     (grid,), arguments, options = prepare()
     if kernel.fn.__name__ in PLAIN:
