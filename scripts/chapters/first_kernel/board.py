@@ -154,7 +154,7 @@ def one_head(board: Board) -> None:
         f"Program 1, query {list(QUERIES[1])}: a row of four places, all minus infinity; under it, key by key, the row "
         f"after it, at last 1, 1, 2 and minus infinity. The exponentials, together {mine.total:.3f}, the shares "
         f"{per_cent(mine.shares)}; the first of them alone, among zeros, to be added up; the output "
-        f"{pair(mine.output)}. Below, programs 0 and 2. At the foot, to stay: one place, a new row."
+        f"{pair(mine.output)}. Below, program 0. At the foot, to stay: one place, a new row."
     )
     board.rub(but=STAYS)
     for i in range(ROW):
@@ -183,11 +183,8 @@ def one_head(board: Board) -> None:
         board.words(362, y, f"sum {sum(alone)}", 0.85, at="left")
     with board.answer():
         output(board, ROWS, mine)
-    zero, two = line(QUERIES[0]), line(QUERIES[2])
     with board.answer(), board.group("rooms"):
-        board.words(LEFT - 12, 214, f"program 0:  {pair(zero.output)}", 0.95, at="left")
-    with board.answer(), board.group("rooms"):
-        board.words(262, 214, f"2:  {pair(two.output)}", 0.95, at="left")
+        board.words(LEFT - 12, 214, f"program 0:  {pair(line(QUERIES[0]).output)}", 0.95, at="left")
 
 
 def padding(board: Board) -> None:
