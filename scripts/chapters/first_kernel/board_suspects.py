@@ -12,9 +12,11 @@ from scripts.chapters.first_kernel.facts import a_meeting_in_a_long_row
 
 LEFT, FOOT = 26, 242  # the left edge, and the line above what stays
 STAYS = ("vote", "new row", "talk")
-X, Y, WIDE, HIGH = 30, 116, 214, 68  # the curve of a meeting
+X, Y, WIDE, HIGH = 30, 140, 150, 84  # the curve of a meeting
 LEVEL = 512  # words, up to which a meeting costs the same
+DOOR = 236  # the wall that it is in
 SHELF = 338  # where the suspects begin
+SUSPECTS = (96, 122, 148)  # their lines
 END = 456  # where the board ends, and a bar that would go on
 
 
@@ -28,176 +30,185 @@ def milliseconds(form: str, head_dim: int) -> float:
 def slow(board: Board) -> None:
     ours, lines = milliseconds("one_key_attention", 128), milliseconds("attention", 128)
     board.step(
-        f"Two times, for 32 texts of 512 words: three lines {lines:.2f} ms, with a dot for a bar, our kernel "
-        f"{ours:.0f} ms, {ours / lines:.0f} times as long, whose bar runs to the end of the board and would go on. To "
-        "stay, three suspects: how we read, how much, a third."
+        f"Two times: PyTorch {lines:.2f} ms, with a dot for a bar, ours {ours:.0f} ms, {ours / lines:.0f} times as "
+        f"long, whose bar runs to the end of the board and would go on. {suspected()} Two suspects are struck; there's "
+        "room for a third."
     )
     board.rub(but=STAYS)
-    board.words(LEFT, 28, "32 texts of 512 words,", 0.85, at="left")
-    board.words(LEFT, 54, "16 heads of 128", 0.85, at="left")
-    board.words(LEFT, 98, f"three lines    {lines:.2f} ms", 0.95, at="left")
-    board.line((LEFT, 114), (LEFT + 3, 114), width=6)
-    board.words(LEFT, 142, "our kernel", 0.95, at="left")
+    board.words(14, 24, f"PyTorch  {lines:.2f} ms", 0.95, at="left")
+    board.line((206, 24), (209, 24), width=6)
     with board.answer():
-        board.line((LEFT, 160), (END - 12, 160), width=6)
-        board.arrow(END - 12, 160, END + 10, 160)
-        board.words(LEFT + 126, 142, f"{ours:.0f} ms", 0.95, at="left")
-        board.words(LEFT, 196, f"{ours / lines:.0f} times as long", 1.2, at="left")
-        with board.group("suspects"):
-            for i, text in enumerate(("suspects", "1. how we read", "2. how much", "3. ?")):
-                board.words(SHELF, 28 + 30 * i, text, 0.85, at="left")
+        board.words(14, 56, f"ours  {ours:.0f} ms", 0.95, at="left")
+        board.line((206, 56), (END - 12, 56), width=6)
+        board.arrow(END - 12, 56, END + 10, 56)
+        board.words(466, 26, f"{ours / lines:.0f} times", 1.1, at="right")
+    with board.answer(), board.group("suspects"):
+        for y, text in zip(SUSPECTS, ("1. how we read", "2. how much", "3."), strict=True):
+            board.words(SHELF, y, text, 0.85, at="left")
+    suspects(board)
 
 
 def suspects(board: Board) -> None:
+    k, asked, once, moved = megabytes()
+    with board.answer():
+        for y, text in ((96, "neighbours"), (122, "every 8th")):
+            board.words(14, y, text, 0.85, at="left")
+    for y, stride in ((96, 1), (122, 8)):
+        count = worked.sectors(stride)
+        part = count * worked.SECTOR // (worked.LANES * worked.NUMBER)
+        with board.answer():
+            board.words(134, y, f"{count} sectors" if stride == 1 else f"{count},  1/{part} used", 0.85, at="left")
+    with board.answer(), board.group("suspects"):
+        board.strike(SHELF - 2, SUSPECTS[0] + 5, SHELF + 124, SUSPECTS[0] - 5)
+    with board.answer():
+        board.words(14, 160, f"K  {k:.2f} MB", 0.85, at="left")
+    with board.answer():
+        board.words(14, 186, f"asked for  {asked:.0f} MB", 0.85, at="left")
+    with board.answer():
+        board.words(14, 214, f"K + V + Q  {once:.2f} MB", 0.85, at="left")
+    with board.answer():
+        board.words(466, 214, f"HBM gave  {moved:.2f} MB", 0.85, at="right")
+        with board.group("suspects"):
+            board.strike(SHELF - 2, SUSPECTS[1] + 5, SHELF + 116, SUSPECTS[1] - 5)
+
+
+def megabytes() -> tuple[float, float, float, float]:
+    """Of one head of 1024 words: K, what all programs ask for, K, V and Q once, and what HBM delivered."""
     n, head_dim = 1024, 128
     table = n * head_dim * 2
     (whole,) = [row for row in records.table("hbm_traffic", "whole") if row["form"] == "one_key_attention"]
-    board.step(
-        "For strides 1, 2 and 8: the sectors, 4, 8, 32, and the part of them that is used, 1 to an eighth. One "
-        f"head of {n} words: K has {table:,} bytes, {mb(2 * n * table):.0f} MB are asked for, K, V and Q have "
-        f"{mb(3 * table):.2f} MB, HBM gave {whole['flushed']:.2f}. Two suspects are struck."
+    return mb(table), mb(2 * n * table), mb(3 * table), whole["flushed"]
+
+
+def suspected() -> str:
+    k, asked, once, moved = megabytes()
+    return (
+        "The sectors of a warp: for neighbours 4, for every eighth number 32, an eighth of them used. One head of 1024 "
+        f"words: K has {k:.2f} MB, {asked:.0f} MB are asked for, K, V and Q have {once:.2f} MB, HBM gave {moved:.2f}."
     )
-    board.rub(but=(*STAYS, "suspects"))
-    for i, name in enumerate(("stride", "sectors", "used")):
-        board.words(14, 28 + 28 * i, name, 0.85, at="left")
-    for j, stride in enumerate((1, 2, 8)):
-        x, count = 126 + 70 * j, worked.sectors(stride)
-        part = count * worked.SECTOR // (worked.LANES * worked.NUMBER)
-        board.words(x, 28, str(stride), 0.9)
-        with board.answer():
-            board.words(x, 56, str(count), 0.9)
-            board.words(x, 84, f"1/{part}" if part > 1 else "1", 0.9)
-    board.line((14, 106), (SHELF - 14, 106), dashed=True)
-    board.words(14, 130, f"one head: N = {n}, d = {head_dim}, FP16", 0.85, at="left")
-    with board.answer(), board.group("suspects"):
-        board.strike(SHELF - 2, 63, SHELF + 124, 53)
-    with board.answer():
-        board.words(14, 157, f"K:  {n} · {head_dim} · 2 = {table:,} bytes", 0.85, at="left")
-    with board.answer():
-        asked = f"asked for:  2 · {n} · {table:,} = {mb(2 * n * table):.0f} MB"
-        board.words(14, 184, asked, 0.85, at="left")
-    with board.answer():
-        board.words(14, 213, f"K, V, Q once:  {mb(3 * table):.2f} MB", 0.85, at="left")
-    with board.answer():
-        board.words(466, 213, f"HBM gave {whole['flushed']:.2f} MB", 0.95, at="right")
-        with board.group("suspects"):
-            board.strike(SHELF - 2, 93, SHELF + 116, 83)
 
 
 def meetings(board: Board) -> None:
     times = [(2048 // d, d, milliseconds("one_key_attention", d)) for d in (64, 128, 256)]
     said = ", ".join(f"{heads} heads of {d}: {time:.0f} ms" for heads, d, time in times)
     board.step(
-        f"As many multiplications in {said}. From the third suspect an arrow: the meetings. "
+        f"As many multiplications in {said}. The third suspect: the meetings. "
         "Below, what happens in one: two loads; two sums, where they talk; over the row, which makes a new one."
     )
     board.rub(but=(*STAYS, "suspects"))
-    board.words(LEFT - 12, 28, "2048 numbers a word", 0.85, at="left")
     for i, (heads, d, _) in enumerate(times):
-        board.words(LEFT - 12, 62 + 30 * i, f"{heads} heads of {d}", 0.95, at="left")
+        board.words(LEFT - 12, 44 + 40 * i, f"{heads} heads of {d}" if not i else f"{heads}  ·  {d}", 0.95, at="left")
     for those in ((0, 1), (2,)):
         with board.answer():
             for i in those:
-                board.words(290, 62 + 30 * i, f"{times[i][2]:.0f} ms", 0.95, at="right")
+                board.words(290, 44 + 40 * i, f"{times[i][2]:.0f} ms", 0.95, at="right")
     with board.answer():
-        board.words(SHELF + 22, 148, "the meetings", 0.85, at="left")
-        board.arrow(SHELF + 20, 128, SHELF + 40, 138)
+        board.words(SHELF + 26, SUSPECTS[2], "meetings", 0.85, at="left")
     with board.answer():
-        board.words(LEFT - 12, 162, "in each:", 0.85, at="left")
-        for x, w, text in ((14, 124, "two loads"), (156, 140, "over the row"), (314, 148, "two sums")):
-            board.box(x, 178, w, 32, text, 0.8)
-        board.arrow(246, FOOT + 4, 236, 214)
-        board.arrow(410, FOOT + 4, 396, 214)
+        for x, w, text in ((14, 124, "2 loads"), (156, 140, "the row"), (314, 148, "2 sums")):
+            board.box(x, 178, w, 34, text, 0.9)
+        board.arrow(246, FOOT + 4, 236, 216)
+        board.arrow(410, FOOT + 4, 396, 216)
 
 
-def unit(board: Board) -> None:
+def door(board: Board) -> None:
+    each, clocks = worked.FOR_THE_UNIT, worked.CLOCKS
+    board.step(
+        "Four queues, one for each warp, at a single door in a wall, the load-store unit, with a clock: 1 a clock. One "
+        f"sum is {' + '.join(map(str, worked.SUM))} = {sum(worked.SUM)} tickets, a meeting 2 · {sum(worked.SUM)} + 2 = "
+        f"{each} for each warp, so {clocks} clocks. Behind the wall a room of its own that sleeps: multiply, "
+        f"{worked.multiplied():.0f} ms."
+    )
+    board.rub(but=STAYS)
+    board.words(60, 58, "4 warps", 0.85)
+    board.words(DOOR, 58, "load-store", 0.85)
+    for y in (70, 168):
+        board.line((DOOR, y), (DOOR, y + 62), width=3.2)
+    for warp in range(worked.WARPS):
+        y = 88 + 40 * warp
+        for i in range(5):
+            board.line((104 + 16 * i, y - 8), (104 + 16 * i, y + 8), width=1.2)
+        board.arrow(180, y, DOOR - 8, 138 + 8 * warp)
+    board.ring(DOOR + 36, 106, 32, 32)
+    board.line((DOOR + 36, 95), (DOOR + 36, 106), (DOOR + 44, 106))
+    board.arrow(DOOR + 10, 150, DOOR + 34, 150)
+    board.words(DOOR + 42, 150, "1 a clock", 0.9, at="left")
+    board.words(14, 24, "sum:", 0.9, at="left")
+    x = 72.0
+    for i, count in enumerate(worked.SUM):
+        with board.answer():
+            *_, x, _ = board.words(x + 6, 24, f"+ {count}" if i else f"{count}", 0.9, at="left")
+    with board.answer():
+        board.words(x + 8, 24, f"= {sum(worked.SUM)}", 0.9, at="left")
+    with board.answer():
+        board.words(466, 24, f"2 · {sum(worked.SUM)} + 2 = {each}", 0.9, at="right")
+        for warp in range(worked.WARPS):
+            board.words(60, 88 + 40 * warp, str(each), 1)
+    with board.answer():
+        board.words(DOOR + 42, 204, f"{clocks} clocks", 1.15, at="left")
+    with board.answer():
+        board.box(348, 66, 116, 60)
+        board.words(406, 84, "multiply", 0.85)
+        board.words(406, 108, f"{worked.multiplied():.0f} ms  zzz", 0.85)
+
+
+def bill(board: Board) -> None:
     ours = milliseconds("one_key_attention", 128)
     (busy,) = [
         row
         for row in records.table("what_is_busy", "busy")
         if (row["form"], row["n"], row["head_dim"]) == ("one_key", 512, 128)
     ]
-    each, clocks, found = worked.FOR_THE_UNIT, worked.CLOCKS, worked.predicted()
-    million, per_sm = worked.MEETINGS / 1e6, worked.MEETINGS * clocks / worked.SMS / 1e6
-    warp, write, warps, writes = worked.SUM
+    clocks, found, million = worked.CLOCKS, worked.predicted(), worked.MEETINGS / 1e6
+    per_sm = million * clocks / worked.SMS
     board.step(
-        f"One sum: 32 numbers of a warp become 1 in {warp} shuffles, 4 warps' sums in {warps}, each time shared memory "
-        f"takes {write}, together {sum(worked.SUM)}. Two sums and two loads are {each}, for {worked.WARPS} warps "
-        f"{clocks} clocks. 32 · 16 · 512 · 512 = {million:.1f} million meetings on {worked.SMS} SMs take "
-        f"{found:.1f} of {ours:.0f} ms. The profiler: the unit starts one in {busy['starts']:.0f} % of all clocks."
+        f"{' · '.join(map(str, worked.GRID))} = {million:.0f} million meetings, times {clocks} clocks, on {worked.SMS} "
+        f"SMs {per_sm:.0f} million clocks, that is {found:.0f} ms. A bar for {ours:.0f} ms, {found:.0f} of it shaded. "
+        f"The profiler: the unit starts one in {busy['starts']:.0f} % of all clocks."
     )
     board.rub(but=STAYS)
-    board.words(14, 20, "32 numbers:", 0.85, at="left")
+    board.line((LEFT, 150), (LEFT + 416, 150), (LEFT + 416, 182), (LEFT, 182), (LEFT, 149))
+    board.words(LEFT + 416, 136, f"{ours:.0f} ms", 0.95, at="right")
     with board.answer():
-        board.words(129, 20, "16, 8, 4, 2, 1", 0.85, at="left")
-        board.words(341, 20, f"{warp} shuffles", 0.85, at="right")
+        board.words(14, 28, f"{' · '.join(map(str, worked.GRID))} = {million:.0f} million", 0.95, at="left")
     with board.answer():
-        board.words(466, 20, f"write, read: {write}", 0.85, at="right")
-        board.words(14, 43, "4 numbers:", 0.85, at="left")
+        board.words(14, 64, f"· {clocks} ÷ {worked.SMS} = {per_sm:.0f} million clocks", 0.95, at="left")
     with board.answer():
-        board.words(129, 43, "2, 1", 0.85, at="left")
-        board.words(341, 43, f"{warps} shuffles", 0.85, at="right")
-        board.words(466, 43, f"write, read: {writes}", 0.85, at="right")
-        board.words(14, 67, f"one sum:  {' + '.join(map(str, worked.SUM))} = {sum(worked.SUM)}", 0.9, at="left")
+        board.words(14, 100, f"÷ {worked.GIGAHERTZ} million = {found:.0f} ms", 0.95, at="left")
+        board.line((LEFT + 416 * found / ours, 150), (LEFT + 416 * found / ours, 182))
+        board.hatch(LEFT, 150, 416 * found / ours, 32, gap=24)
     with board.answer():
-        board.words(14, 91, f"2 sums, 2 loads:  2 · {sum(worked.SUM)} + 2 = {each}", 0.9, at="left")
-    with board.answer():
-        board.words(14, 115, f"{worked.WARPS} warps:  {worked.WARPS} · {each} = {clocks} clocks", 0.9, at="left")
-    with board.answer():
-        board.words(14, 139, f"meetings:  {' · '.join(map(str, worked.GRID))} = {million:.1f} million", 0.9, at="left")
-    with board.answer():
-        *_, right, _ = board.words(14, 164, f"{million:.1f} million · {clocks} ÷ {worked.SMS}", 0.85, at="left")
-    with board.answer():
-        board.words(right + 9, 164, f"= {per_sm:.1f} million clocks", 0.85, at="left")
-        board.words(14, 190, f"{per_sm:.1f} ÷ {worked.GIGAHERTZ} = {found:.1f} of {ours:.0f} ms", 0.95, at="left")
-        ringed(board, 322, 190, f"{100 * found / ours:.0f} %")
-    with board.answer():
-        board.words(14, 220, "profiler: starts one in", 0.95, at="left")
-        ringed(board, 240, 220, f"{busy['starts']:.0f} %")
-        board.words(304, 220, "of all clocks", 0.95, at="left")
+        board.words(LEFT, 214, "profiler:", 0.95, at="left")
+        left, _, right, _ = board.words(150, 214, f"{busy['starts']:.0f} %", 0.95, at="left")
+        board.ring((left + right) / 2, 214, right - left + 18, 26)
 
 
-def ringed(board: Board, x: float, y: float, text: str) -> None:
-    left, _, right, _ = board.words(x, y, text, 0.95, at="left")
-    board.ring((left + right) / 2, y, right - left + 18, 26)
-
-
-def cube(board: Board) -> None:
+def cure(board: Board) -> None:
     ours, blocks, flash = (milliseconds(f"{form}_attention", 128) for form in ("one_key", "key_blocks", "flash"))
     found = {row["n"]: row["one_meeting"] for row in records.table("first_kernel", "growth")}
     least, n = min(found), max(found)
-    longer = n // LEVEL
     board.step(
-        "N programs times N meetings times N places is N cubed, for N squared scores. What a meeting costs, from "
-        f"{least} to {n} words: dashed, if only the row counted, {longer} times as much at {n} as at {LEVEL}; a curve, "
-        f"as measured, level up to {LEVEL}, then rising to {a_meeting_in_a_long_row()} as much. Below, what is left of "
-        f"today's {ours:.0f} ms: one key at a time, chapter 6, {blocks:.0f}; a whole row, 7, and each query for "
-        f"itself, 8, {flash:.2f}."
+        f"N programs times N meetings times N places is N cubed. What a meeting costs, from {least} to {n} words: "
+        f"level up to {LEVEL}, then rising to {a_meeting_in_a_long_row()} as much. Beside it the times: today "
+        f"{ours:.0f} ms; many keys, chapter 6, {blocks:.0f}; no row, 7; many queries, 8, {flash:.2f}."
     )
     board.rub(but=STAYS)
-    board.words(14, 24, "N programs · N meetings · N places", 0.9, at="left")
+    board.words(14, 26, "N · N · N", 0.9, at="left")
     with board.answer():
-        board.words(356, 24, "= N^{3}", 1, at="left")
-        board.words(466, 48, "for N² scores", 0.85, at="right")
-    board.axis(X, Y, WIDE + 14, HIGH + 10)
-    board.words(X - 8, height(1), "1", 0.75, at="right")
+        board.words(108, 26, "= N^{3}", 1, at="left")
+    board.axis(X, Y, WIDE + 14, HIGH + 6)
+    board.words(X + 8, Y - HIGH, "1 meeting", 0.85, at="left")
     for words in (LEVEL, n):
-        board.words(across(words), Y + 13, str(words), 0.75)
-    with board.answer():
-        ends = [across(LEVEL * 2**i) for i in range(longer.bit_length() - 1)] + [across(n)]
-        board.line(*((x, height(2**i)) for i, x in enumerate(ends)), dashed=True)
-        board.words(ends[-1] + 8, height(longer), f"{longer}", 0.85, at="left")
+        board.words(across(words), Y + 14, str(words), 0.75)
     with board.answer():
         board.line(*((across(words), height(cost / found[LEVEL])) for words, cost in sorted(found.items())))
-        board.words(across(n) + 8, height(found[n] / found[LEVEL]) + 4, a_meeting_in_a_long_row(), 0.85, at="left")
-    board.words(466, 136, f"today:  {ours:.0f} ms", 0.9, at="right")
-    with board.answer():
-        for i, fault in enumerate(("one key at a time", "a whole row", "each query for itself")):
-            board.words(14, 163 + 26 * i, fault, 0.9, at="left")
-            board.words(230, 163 + 26 * i, f"→  chapter {6 + i}", 0.9, at="left")
-    with board.answer():
-        for i, text in ((0, f"{blocks:.0f} ms"), (2, f"{flash:.2f} ms")):
-            board.words(466, 163 + 26 * i, text, 0.9, at="right")
+        board.words(across(n) + 16, Y + 40, a_meeting_in_a_long_row(), 0.85, at="right")
+    board.words(230, 60, f"today  {ours:.0f} ms", 0.95, at="left")
+    chapters = (("many keys", f"→ 6:  {blocks:.0f} ms"), ("no row", "→ 7"), ("many queries", f"→ 8:  {flash:.2f} ms"))
+    for i, (text, when) in enumerate(chapters):
+        with board.answer():
+            board.words(230, 110 + 38 * i, text, 0.85, at="left")
+            board.words(346, 110 + 38 * i, when, 0.85, at="left")
 
 
 def across(words: int) -> float:
@@ -206,5 +217,5 @@ def across(words: int) -> float:
 
 
 def height(times: float) -> float:
-    """Where a cost is on the axis that ends at 16 times that of 512 words."""
-    return Y - HIGH * times / 16
+    """Where a cost is on the axis that ends at 12 times that of 512 words."""
+    return Y - HIGH * times / 12

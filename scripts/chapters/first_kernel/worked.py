@@ -25,6 +25,7 @@ CLOCKS = FOR_THE_UNIT * WARPS  # it starts at best one in a clock
 GRID = (32, 16, 512, 512)  # texts, heads, queries, keys
 MEETINGS = math.prod(GRID)
 SMS, GIGAHERTZ = 132, 1.98
+NUMBERS, FLOP = 128, 256  # of a key or a value; in a clock and SM, of the FP32 units
 
 
 class Line(NamedTuple):
@@ -54,12 +55,8 @@ def real(program: int) -> int:
 
 def masked(program: int) -> tuple[str, str, str]:
     """Returns where an adding program begins, how many True and how many False, as the room works them out."""
-    begin, true = program * BLOCK, real(program)
-    return (
-        f"{program} · {BLOCK} = {begin}",
-        f"{LENGTH} - {begin} = {true} True",
-        f"{BLOCK} - {true} = {BLOCK - true} False",
-    )
+    true = real(program)
+    return f"{program * BLOCK}", f"{true} True", f"{BLOCK - true} False"
 
 
 def place(program: int) -> tuple[int, int, int]:
@@ -77,14 +74,14 @@ def predicted() -> float:
     return MEETINGS * CLOCKS / SMS / GIGAHERTZ / 1e6
 
 
+def multiplied() -> float:
+    """Returns how many milliseconds the FP32 units need for all products and their sums, of scores and of outputs."""
+    return MEETINGS * 4 * NUMBERS / FLOP / SMS / GIGAHERTZ / 1e6
+
+
 def shown(number: float) -> str:
     """-∞, 1 and 0.368."""
     return "-∞" if number == -math.inf else f"{round(number, 3):g}"
-
-
-def row_of(found: Line) -> str:
-    """[1, 1, 2, -∞]."""
-    return f"[{', '.join(map(shown, found.scores))}]"
 
 
 def pair(numbers: Sequence[float]) -> str:

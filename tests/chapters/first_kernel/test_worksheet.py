@@ -1,14 +1,14 @@
-"""The key of its worksheet: places in memory, shares and bytes are those of PyTorch and of the library."""
+"""The key of its worksheet: programs and shares are those of PyTorch and of the library, and nothing is the board's."""
 
-import re
+import math
 
 import pytest
 import torch
 
-from kernels.bench.cost import requested_bytes
 from kernels.reference import attention
 from kernels.softmax import safe_softmax
 from scripts.chapters import worksheets
+from scripts.chapters.first_kernel import worked
 from tests.chapters.worksheet_numbers import SEEDS, numbers, pairs
 
 
@@ -20,11 +20,12 @@ def test_the_key_is_right(seed):
     for row in sheet.rows:
         program, word, head, text = map(int, row)
         assert programs[text, head, word] == program
-    (ask, row), (given, shares), (_, padded), added, warp, (asked, bytes_), growth, busy, errors = sheet.questions
+    (ask, row), (given, shares), (_, padded), added, busy, growth = sheet.questions
     query, keys = ask.split("keys")
     q, k, v = (torch.tensor(pairs(text), dtype=torch.float64) for text in (query, keys, given))
     scores = (q @ k.T)[0]
     assert row == f"[{', '.join(f'{score:g}' for score in scores.tolist())}, -∞]"
+    assert sorted(numbers(shares)[:3]) not in [sorted(worked.line(query).shares[:3]) for query in worked.QUERIES]
     assert numbers(shares)[:4] == [*(100 * safe_softmax(scores)).round().tolist(), 0]
     output = attention(q, k, v, scale=1.0)[0].tolist()
     assert numbers(shares)[4:] == [round(number, 1) for number in output]
@@ -32,24 +33,23 @@ def test_the_key_is_right(seed):
         sum(share * each[i] / 100 for share, each in zip(numbers(shares), v.tolist(), strict=False)) for i in (0, 1)
     ]
     assert numbers(shares)[4:] == [round(number, 1) for number in by_hand]
-    wrong = (100 * safe_softmax(torch.cat([scores, scores.new_zeros(1)]))).round().tolist()
-    assert numbers(padded) == [*wrong, wrong[-1]] and wrong[-1] > 0
+    wrong = torch.cat([scores, scores.new_zeros(1)])
+    total, last, _, share = numbers(padded)
+    terms = (wrong - wrong.max()).exp()
+    assert [total, last] == pytest.approx([terms.sum().item(), terms[-1].item()], abs=1.5e-3)
+    assert share == (100 * safe_softmax(wrong)[-1]).round() == round(100 * last / total) > 0
     length, block = (int(number) for number in numbers(added[0]))
     blocks = torch.arange(length).split(block)
-    assert numbers(added[1]) == [len(blocks), len(blocks[-1]), block - len(blocks[-1])]
-    stride = int(re.search(r"(\d+) apart", warp[0])[1])
-    touched = len({4 * stride * lane // 32 for lane in range(32)})
-    assert numbers(warp[1]) == [touched, 1, 32 * touched / 128]
-    n, d = (int(number) for number in numbers(asked)[:2])
-    both, megabytes = numbers(bytes_)[4], numbers(bytes_)[-1]
-    assert both == 2 * torch.empty(n, d, dtype=torch.float16, device="meta").nbytes
-    assert megabytes == round((requested_bytes(n, d, 2, block_q=1) - both) / 1e6, 1)
+    assert length != worked.LENGTH and numbers(added[1]) == [len(blocks), len(blocks[-1]), block - len(blocks[-1])]
     times = int(numbers(growth[0])[0])
-    here, there = (torch.empty(words, words, device="meta") for words in (n, times * n))
+    here, there = (torch.empty(words, words, device="meta") for words in (100, times * 100))
     scores, places = there.numel() / here.numel(), there.numel() * len(there) / (here.numel() * len(here))
     assert numbers(growth[1]) == [scores, places, times]
-    warps, each = numbers(busy[0])
-    assert numbers(busy[1]) == [warps, each, warps * each, warps * each * 1e6 / 2e9 * 1e3]
-    heads, honest, ours, factor = numbers(errors[0])
-    assert numbers(errors[1]) == [round(factor * honest, 4), round(ours / (factor * honest)), heads - 1]
-    assert ours / (factor * honest) == pytest.approx(round(ours / (factor * honest)))
+    warps = int(numbers(busy[0])[0])
+    parts = [math.log2(worked.LANES), 2, math.log2(warps), 2]
+    each = 2 * sum(parts) + 2
+    assert numbers(busy[1]) == [*parts, sum(parts), 2, sum(parts), 2, each, warps, each, warps * each]
+
+
+def test_four_warps_count_as_at_the_board():
+    assert [math.log2(worked.LANES), 2, math.log2(worked.WARPS), 2] == [*worked.SUM]
