@@ -25,8 +25,8 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 
 from kernels.checks import check_no_gradient, check_shapes
 from kernels.flash.schedule import LOG2_E
-from kernels.hopper.ring import ROWS, fetch, make_ring, release, wait_for_tile
-from kernels.hopper.tensors import check_hopper, described
+from kernels.hopper.ring import WGMMA_M, fetch, make_ring, release, wait_for_tile
+from kernels.hopper.tensors import check_hopper, make_descriptor
 
 BLOCK_K = gl.constexpr(128)
 STAGES = gl.constexpr(2)  # of the rings of keys and of values
@@ -70,8 +70,10 @@ def launch(q: Tensor, k: Tensor, v: Tensor, out: Tensor, scale: float) -> None:
     """Starts a program for each 128 queries of a head."""
     batch, heads, seq_q, head_dim = q.shape
     warp_specialized_kernel[(batch * heads * triton.cdiv(seq_q, 128),)](
-        described(q, ROWS.value, head_dim), described(k, BLOCK_K.value, head_dim),
-        described(v, BLOCK_K.value, head_dim), described(out, ROWS.value, head_dim),
+        make_descriptor(q, WGMMA_M.value, head_dim),
+        make_descriptor(k, BLOCK_K.value, head_dim),
+        make_descriptor(v, BLOCK_K.value, head_dim),
+        make_descriptor(out, WGMMA_M.value, head_dim),
         scale * LOG2_E.value, heads, seq_q, k.shape[2], HEAD_DIM=head_dim, num_warps=4,
     )  # fmt: skip
 
@@ -107,7 +109,7 @@ def produce(q, k, v, rings, place):
     q_rings, k_ring, v_ring = rings
     batch, head, first_query, seq_k = place
     for i in gl.static_range(2):
-        fetch(q, q_rings[i], 0, batch, head, first_query + i * ROWS)
+        fetch(q, q_rings[i], 0, batch, head, first_query + i * WGMMA_M)
     for block in range(seq_k // BLOCK_K):
         fetch(k, k_ring, block, batch, head, block * BLOCK_K)  # waits until the stage is free
         fetch(v, v_ring, block, batch, head, block * BLOCK_K)
@@ -123,10 +125,10 @@ def consume(out, rings, place, scale_log2, CONSUMER: gl.constexpr, HEAD_DIM: gl.
     q_rings, k_ring, v_ring = rings
     batch, head, first_query, seq_k = place
     queries = wait_for_tile(q_rings[CONSUMER], 0)
-    running_max = gl.full([ROWS], -float("inf"), gl.float32, BY_ROW)
-    running_sum = gl.zeros([ROWS], gl.float32, BY_ROW)
-    accumulator = gl.zeros([ROWS, HEAD_DIM], gl.float32, OUTPUT)
-    no_scores = gl.zeros([ROWS, BLOCK_K], gl.float32, SCORES)
+    running_max = gl.full([WGMMA_M], -float("inf"), gl.float32, BY_ROW)
+    running_sum = gl.zeros([WGMMA_M], gl.float32, BY_ROW)
+    accumulator = gl.zeros([WGMMA_M, HEAD_DIM], gl.float32, OUTPUT)
+    no_scores = gl.zeros([WGMMA_M, BLOCK_K], gl.float32, SCORES)
 
     for block in range(seq_k // BLOCK_K):
         # Scores, on the tensor cores.  The stage of keys is free once they're there.
@@ -155,7 +157,7 @@ def consume(out, rings, place, scale_log2, CONSUMER: gl.constexpr, HEAD_DIM: gl.
     total = gl.convert_layout(running_sum, gl.SliceLayout(1, OUTPUT))
     queries.store((accumulator / total[:, None]).to(queries.dtype))
     fence_async_shared()  # TMA sees what the threads wrote
-    row = first_query + CONSUMER * ROWS
+    row = first_query + CONSUMER * WGMMA_M
     tile = q_rings[CONSUMER].tiles.index(0)
     tma.async_copy_shared_to_global(out, [batch, head, row, 0], tile)
     tma.store_wait(0)  # shared memory ends with the program

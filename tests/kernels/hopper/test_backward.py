@@ -25,7 +25,7 @@ from tests.kernels.flash.harness import CAUSAL, UGLY, VALUES, columns_first, eve
 from tests.kernels.hopper.harness import BF16, DTYPES, FP16, HEAD_DIMS, Unlaunched, compiling, same, sms
 from tests.kernels.prefilled import prefilled_with_nan
 
-KERNELS = ("before_backward_kernel", "hopper_backward_kernel", "after_backward_kernel")
+KERNELS = ("backward_preprocess_kernel", "hopper_backward_kernel", "backward_postprocess_kernel")
 KERNELS += ("hopper_dkdv_kernel", "hopper_dq_kernel")
 ORDERS = pytest.mark.parametrize("deterministic", [False, True], ids=["any order", "deterministic"])
 

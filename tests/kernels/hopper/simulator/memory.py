@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import torch
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from tests.kernels.hopper.in_python.numbers import Block, Scalar, block
-from tests.kernels.hopper.in_python.threads import Race, Threads
+from tests.kernels.hopper.simulator.numbers import Block, Scalar, block
+from tests.kernels.hopper.simulator.threads import Race, Threads
 
 
 class Tile:
@@ -89,7 +89,7 @@ class Barriers:
         return self.all[int(i)]
 
 
-class Described:
+class TmaTensor:
     """A tensor as TMA sees it: outside it all is 0, and nothing is written there."""
 
     def __init__(self, descriptor: TensorDescriptor):
@@ -109,10 +109,10 @@ class Described:
         return tuple(inside), tuple(there)
 
 
-class Given:
+class PendingStore:
     """A copy out of shared memory: its tile is read at some time, and later what was read is written."""
 
-    def __init__(self, tensor: Described, coordinates, tile: Tile, adding: bool):
+    def __init__(self, tensor: TmaTensor, coordinates, tile: Tile, adding: bool):
         self.tensor, self.places, self.adding = tensor, tensor.places(coordinates), adding
         self.tile, self.check = tile, tile.watched()
         self.is_read = self.is_written = False

@@ -6,9 +6,9 @@ import torch
 from kernels.hopper import attention as call
 from kernels.hopper.plan import PLANS, plan_for
 from tests.kernels.flash.harness import inputs
-from tests.kernels.hopper import in_python
+from tests.kernels.hopper import simulator
 from tests.kernels.hopper.harness import BF16, FP16, OTHER_PLANS, used
-from tests.kernels.hopper.in_python.program import Program
+from tests.kernels.hopper.simulator.program import Program
 from tests.kernels.hopper.wrong import MISTAKES, NO_MISTAKE, Mistake, changed
 
 DEFAULT = {f"{head_dim}{', causal' * causal}": (causal, plan) for (head_dim, causal), plan in PLANS.items()}
@@ -17,7 +17,7 @@ DEFAULT = {f"{head_dim}{', causal' * causal}": (causal, plan) for (head_dim, cau
 def attention(module, q, k, v, *, is_causal=False, plan=None, seed=0):
     """Output and lse by that module's kernel, on three SMs, so that each has several work items."""
     plan = plan or plan_for(q.shape[-1], is_causal, q.shape[-2])
-    return in_python.forward(module, q, k, v, plan=plan, is_causal=is_causal, seed=seed)
+    return simulator.forward(module, q, k, v, plan=plan, is_causal=is_causal, seed=seed)
 
 
 def share(module, q, k, v, *, is_causal=False, **how):
@@ -75,13 +75,13 @@ def worst(module, mistake, seed=0):
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_wrong_version_is_rejected(mistake, tmp_path):
-    folder = tmp_path / f"wrong_in_python_{list(MISTAKES).index(mistake)}"
+    folder = tmp_path / f"wrong_simulated_{list(MISTAKES).index(mistake)}"
     assert worst(changed(MISTAKES[mistake], folder), MISTAKES[mistake]) > 1
 
 
 @pytest.mark.parametrize("is_causal", [False, True], ids=["full", "causal"])
 def test_the_right_one_is_accepted_in_its_place(is_causal, tmp_path):
-    folder = tmp_path / f"right_in_python_{is_causal}"
+    folder = tmp_path / f"right_simulated_{is_causal}"
     assert worst(changed(NO_MISTAKE, folder), NO_MISTAKE._replace(is_causal=is_causal)) <= 1
 
 
@@ -105,8 +105,8 @@ HANGING = {
 @pytest.mark.parametrize("mistake", HANGING)
 def test_one_that_waits_for_ever_says_so(mistake, tmp_path):
     """On a GPU it would hang."""
-    folder = tmp_path / f"hanging_in_python_{list(HANGING).index(mistake)}"
-    with pytest.raises(in_python.Hangs, match=r"\d threads wait for ever"):
+    folder = tmp_path / f"hanging_simulated_{list(HANGING).index(mistake)}"
+    with pytest.raises(simulator.Hangs, match=r"\d threads wait for ever"):
         worst(changed(HANGING[mistake], folder), HANGING[mistake])
 
 
@@ -123,11 +123,11 @@ EARLY = {
         "mbarrier.wait(ring.full.index(stage), tile_number // STAGES & 1)", "pass"
     ),
     "a tile filled before it is free": Mistake(
-        "mbarrier.wait(ring.free.index(stage), (tile_number // STAGES & 1) ^ 1)", "pass"
+        "mbarrier.wait(ring.empty.index(stage), (tile_number // STAGES & 1) ^ 1)", "pass"
     ),
     "queries not waited for": Mistake(
         "own_tile = wait_for_tile(query_ring, q_tile_number)",
-        "x = query_ring.tiles\n            own_tile = x.index(q_tile_number % x.shape[0]).reshape([ROWS, x.shape[4]])",
+        "x = query_ring.tiles\n            own_tile = x.index(q_tile_number % x.shape[0]).reshape([64, x.shape[4]])",
     ),
     "values given back before the product": Mistake(PRODUCT_ENDS + VALUES_GIVEN_BACK, VALUES_GIVEN_BACK + PRODUCT_ENDS),
     "queries given back before the output is read": Mistake(
@@ -150,12 +150,12 @@ EARLY = {
 @pytest.mark.parametrize("mistake", EARLY)
 def test_one_that_does_not_wait_is_found_out_in_some_order(mistake, tmp_path):
     """On a GPU it may come right a thousand times."""
-    module = changed(EARLY[mistake], tmp_path / f"early_in_python_{list(EARLY).index(mistake)}")
+    module = changed(EARLY[mistake], tmp_path / f"early_simulated_{list(EARLY).index(mistake)}")
 
     def is_wrong(seed):
         try:
             return not worst(module, EARLY[mistake], seed) <= 1
-        except (in_python.Race, in_python.Hangs):  # phases that are confused may hang
+        except (simulator.Race, simulator.Hangs):  # phases that are confused may hang
             return True
 
     assert sum(is_wrong(seed) for seed in range(4)) > 1
