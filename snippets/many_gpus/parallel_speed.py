@@ -15,8 +15,8 @@ import torch
 
 from kernels.bench.parallel.forms import beside_one, call, forms_on, on_one
 from kernels.bench.parallel.ranks import start
-from kernels.bench.rounds import captured
 from kernels.bench.table import Table
+from kernels.bench.timing import as_cuda_graph
 
 rank, gpus, device = start()
 on_gpus = device.type == "cuda"
@@ -36,7 +36,7 @@ def measured(setting, backward, names, count=30):
     fit = [name for name in names if name != "pytorch" or heads == kv_heads]
     calls = {name: call(forms_on(device)[name], *tensors) for name in fit}
     if tokens == 8192:  # so few that the host counts
-        calls[f"{RING}, as a graph"] = captured(calls[RING])
+        calls[f"{RING}, as a graph"] = as_cuda_graph(calls[RING])
     one = call(on_one, *(x.repeat(1, 1, gpus, 1) for x in tensors))
     found = beside_one(calls, one, count=count, repeat=4 if tokens == 8192 else 1)
     same = {"gpus": gpus, "tokens": tokens, "heads": heads, "kv_heads": kv_heads}

@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.distributed.tensor.experimental import context_parallel
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from kernels.bench.rounds import ratio, rounds
+from kernels.bench.rounds import ratio, time_in_rounds
 from kernels.parallel.all_to_all import Alone
 from kernels.parallel.call import context_parallel_attention
 
@@ -113,7 +113,7 @@ def beside_one(
     share: 1 if ``one`` does all the work; otherwise it does one of so many equal parts, such as
     some of the heads
     """
-    times = rounds(calls | {"one": one}, count=count, calls=repeat)
+    times = time_in_rounds(calls | {"one": one}, count=count, calls=repeat)
     ideal = [x * share / dist.get_world_size() for x in times.pop("one")]
     found = {}
     for name, spent in times.items():

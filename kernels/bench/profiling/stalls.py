@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from kernels.bench.forward_backward import as_it_reads, forms
+from kernels.bench.forward_backward import forms, in_layout_of
 from kernels.bench.microbenchmarks.softmax_first import softmax_first_attention
 from kernels.bench.profiling.ncu import ncu_metrics
 from kernels.hopper.attention import hopper_attention
@@ -142,7 +142,7 @@ def _call_for_ncu(name: str, *settings: str) -> None:
         *shape, is_causal = map(int, setting.split(","))
         torch.manual_seed(0)
         qkv = torch.randn(3, *shape, device="cuda", dtype=torch.bfloat16)
-        q, k, v = as_it_reads(name, *qkv)
+        q, k, v = in_layout_of(name, *qkv)
         with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
             attention(q, k, v, is_causal=bool(is_causal))
             torch.cuda.synchronize()
