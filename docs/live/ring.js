@@ -62,19 +62,19 @@ function rings(state) {
     /** @type {number} */ index,
     /** @type {number} */ y,
   ) => {
-    const { holds, arriving, full, free } = now.rings[tensor][index];
+    const { holds, arriving, full, empty } = now.rings[tensor][index];
     const x = 28 + index * 114;
     const role = tensor === "K" ? "key" : "value";
     const readers = reads.filter((bar) => bar.tensor === tensor && bar.use % state.stages === index);
-    const text = holds >= 0 ? `use ${holds}` : arriving >= 0 ? `use ${arriving} …` : "empty";
+    const text = holds >= 0 ? `use ${holds}` : arriving >= 0 ? `use ${arriving} …` : "no tile";
     const late = readers.find(({ use }) => use !== holds);
     return svg`${holds >= 0 ? svg`<rect class="${role} fill tint" x=${x} y=${y} width="106" height="78" />` : nothing}
       <rect class="${late ? "accent" : role} stroke ${holds >= 0 || late ? "" : "thin dashes"}" x=${x} y=${y} width="106" height="78" />
       <text class="ink" x=${x + 8} y=${y + 22}>${text}</text>
       <text class="end accent" x=${x + 100} y=${y + 22}>${readers.map(({ consumer }) => `c${consumer}`).join(" ")}</text>
       <text class="small soft" x=${x + 8} y=${y + 46}>full</text><text class="end ink" x=${x + 100} y=${y + 46}>${full.phases & 1}</text>
-      <text class="small soft" x=${x + 8} y=${y + 68}>free</text><text class="end ink" x=${x + 100} y=${y + 68}>${free.phases & 1}</text>
-      ${free.arrived ? svg`<text class="small end soft" x=${x + 84} y=${y + 68}>+${free.arrived}</text>` : nothing}`;
+      <text class="small soft" x=${x + 8} y=${y + 68}>empty</text><text class="end ink" x=${x + 100} y=${y + 68}>${empty.phases & 1}</text>
+      ${empty.arrived ? svg`<text class="small end soft" x=${x + 84} y=${y + 68}>+${empty.arrived}</text>` : nothing}`;
   };
   return html`<svg viewBox="0 0 480 184" role="img" aria-label="The rings of keys and of values at clock ${now.clock}: each place with the use that it holds, and the phases of its two barriers.">
     ${TENSORS.map(
@@ -189,14 +189,14 @@ function says(state) {
   if (now === moments[moments.length - 1]) return read + ending(state);
   if (read) return read;
   const news = notes.filter((note) => note.clock === now.clock);
-  const freed = news.find(({ what }) => what === "free");
+  const freed = news.find(({ what }) => what === "empty");
   const full = news.find(({ what }) => what === "full");
   const phase = (/** @type {number} */ use) => Math.floor(use / state.stages) & 1;
   if (freed) {
     const next = freed.use + state.stages;
     const asks = news.some(({ what, tensor, use }) => what === "asked" && tensor === freed.tensor && use === next);
     const all = ["The consumer has", "Both consumers have", "All three consumers have"][state.consumers - 1];
-    const ended = `free of place ${freed.use % state.stages} ends phase ${phase(freed.use)}`;
+    const ended = `empty of place ${freed.use % state.stages} ends phase ${phase(freed.use)}`;
     return `${all} read use ${freed.use} of ${freed.tensor}: ${ended}${asks ? `. The producer waited for that, and asks for use ${next}` : ""}.`;
   }
   if (full) {
@@ -207,10 +207,10 @@ function says(state) {
     return `The producer asks for all ${USES} uses of each ring at once, read or not.`;
   if (now.clock === 0) {
     const times = state.stages === 1 ? "once" : `${state.stages} times`;
-    return `At first every tile is free, though nobody has said so. The producer waits for bit 1 of a new barrier and passes, ${times} in each ring.`;
+    return `At first every place is empty, though nobody has said so. The producer waits for bit 1 of a new barrier and passes, ${times} in each ring.`;
   }
   const [next] = bars.filter(({ start, kind }) => start === now.clock && kind !== "copy");
-  if (!next) return `Clock ${now.clock}: nothing has become full or free.`;
+  if (!next) return `Clock ${now.clock}: nothing has become full or empty.`;
   const does = {
     scores: "multiplies queries by keys",
     output: "multiplies exponentials by values",

@@ -18,14 +18,14 @@
  * @typedef {{phases: number, arrived: number, count: number}} Barrier phases: how many have ended; it remembers their
  *   last bit
  */
-/** @typedef {{holds: number, arriving: number, full: Barrier, free: Barrier}} Place holds, arriving: a use, or -1 */
+/** @typedef {{holds: number, arriving: number, full: Barrier, empty: Barrier}} Place holds, arriving: a use, or -1 */
 /**
  * @typedef {{kind: "copy" | "scores" | "output" | "softmax", tensor?: Tensor, use: number, consumer: number, start:
  *   number, end: number, wrong: boolean}} Bar
  */
-/** @typedef {{tensor: Tensor, place: number, side: "full" | "free", bit: number}} Wait */
+/** @typedef {{tensor: Tensor, place: number, side: "full" | "empty", bit: number}} Wait */
 /** @typedef {{wait?: Wait, until?: number}} Pause */
-/** @typedef {{clock: number, what: "asked" | "full" | "free", tensor: Tensor, use: number}} Note */
+/** @typedef {{clock: number, what: "asked" | "full" | "empty", tensor: Tensor, use: number}} Note */
 /**
  * @typedef {{clock: number, rings: Record<Tensor, Place[]>, waits: (Wait | null)[]}} Moment waits: of the producer,
  *   then of each consumer
@@ -41,7 +41,7 @@ const TENSORS = ["K", "V"];
 export function simulate({ stages, consumers, copy, product, softmax, blocks, bug = "none" }) {
   const barrier = (/** @type {number} */ count) => ({ phases: 0, arrived: 0, count });
   const ring = () =>
-    Array.from({ length: stages }, () => ({ holds: -1, arriving: -1, full: barrier(1), free: barrier(consumers) }));
+    Array.from({ length: stages }, () => ({ holds: -1, arriving: -1, full: barrier(1), empty: barrier(consumers) }));
   /** @type {Record<Tensor, Place[]>} */
   const rings = { K: ring(), V: ring() };
   const free = { engine: 0, tensorCores: 0, exp2: 0 }; // from when on
@@ -74,10 +74,10 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
   }
 
   /**
-   * @param {Tensor} tensor @param {number} use @param {"full" | "free"} side @param {boolean} wrong @returns {Pause}
+   * @param {Tensor} tensor @param {number} use @param {"full" | "empty"} side @param {boolean} wrong @returns {Pause}
    */
   function tile(tensor, use, side, wrong) {
-    const bit = (Math.floor(use / stages) & 1) ^ Number(side === "free") ^ Number(wrong);
+    const bit = (Math.floor(use / stages) & 1) ^ Number(side === "empty") ^ Number(wrong);
     return { wait: { tensor, place: use % stages, side, bit } };
   }
 
@@ -85,7 +85,7 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
   function* produce() {
     for (let use = 0; use < blocks; use++) {
       for (const tensor of TENSORS) {
-        if (bug !== "greedy") yield tile(tensor, use, "free", bug === "producer");
+        if (bug !== "greedy") yield tile(tensor, use, "empty", bug === "producer");
         notes.push({ clock: now, what: "asked", tensor, use });
         const place = rings[tensor][use % stages];
         const bar = start("engine", copy, { kind: "copy", tensor, use, consumer: -1 });
@@ -124,7 +124,7 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
           clock: bar.end,
           act() {
             look();
-            arrive(place.free, { what: "free", tensor, use });
+            arrive(place.empty, { what: "empty", tensor, use });
           },
         });
         end = bar.end;
@@ -173,7 +173,7 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
 }
 
 /** A place as it is now. @param {Place} place @returns {Place} */
-const copied = ({ full, free, ...place }) => ({ ...place, full: { ...full }, free: { ...free } });
+const copied = ({ full, empty, ...place }) => ({ ...place, full: { ...full }, empty: { ...empty } });
 
 /** The share of its time, from the first product to the last, that the tensor cores multiply. @param {Bar[]} bars */
 export function busy(bars) {

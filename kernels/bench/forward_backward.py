@@ -21,15 +21,16 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 from kernels.bench.cost import attention_flops, backward_flops
-from kernels.bench.rounds import captured, clock_and_power, repeated, rounds
+from kernels.bench.rounds import clock_and_power, repeat_calls, time_in_rounds
+from kernels.bench.timing import as_cuda_graph
 from kernels.flash.attention import flash_attention, flash_backward, flash_forward
 from kernels.hopper.attention import hopper_attention
 from kernels.hopper.backward.gradients import hopper_backward
 from kernels.reference import oracle
 
 Gradients = tuple[Tensor, Tensor, Tensor]
-Way = tuple[str, str, str]  # name of the form; forward, backward or both; graph or eager
-LEAST = 1.5e12  # FLOP of one measurement: 3 ms at 500 TFLOP/s
+TimingKey = tuple[str, str, str]  # name of the form; forward, backward or both; graph or eager
+MIN_FLOPS = 1.5e12  # FLOP of one measurement: 3 ms at 500 TFLOP/s
 
 
 class Form(NamedTuple):
@@ -89,7 +90,7 @@ def flash_attention_4() -> Form | None:
     """Returns FlashAttention-4, or None if it can't be imported.
 
     Its tensors are [batch, N, heads, head_dim].  We transpose without a copy: give it tensors
-    from ``as_it_reads``.
+    from ``in_layout_of``.
     """
     try:
         from flash_attn.cute.interface import _flash_attn_bwd, flash_attn_func
@@ -109,26 +110,26 @@ def flash_attention_4() -> Form | None:
     return Form(attention, backward)
 
 
-def as_it_reads(name: str, *tensors: Tensor) -> list[Tensor]:
+def in_layout_of(name: str, *tensors: Tensor) -> list[Tensor]:
     """Returns these tensors with the memory layout that this form reads, in the same shape."""
     if name != "flash_attention_4":
         return [x.contiguous() for x in tensors]
     return [x.transpose(1, 2).contiguous().transpose(1, 2) for x in tensors]
 
 
-def ways(
+def timed_calls(
     name: str, form: Form, q: Tensor, k: Tensor, v: Tensor, dout: Tensor, is_causal: bool
-) -> dict[Way, Callable[[], object]]:
+) -> dict[TimingKey, Callable[[], object]]:
     """Returns the calls to time, forward and backward, already compiled."""
-    q, k, v, dout = as_it_reads(name, q, k, v, dout)
+    q, k, v, dout = in_layout_of(name, q, k, v, dout)
     forward = partial(form.attention, q, k, v, is_causal=is_causal)
     leaves = [x.detach().requires_grad_() for x in (q, k, v)]
     out = form.attention(*leaves, is_causal=is_causal)
     backward = partial(torch.autograd.grad, out, leaves, dout, retain_graph=True)
     return {
-        (name, "forward", "graph"): captured(forward),
+        (name, "forward", "graph"): as_cuda_graph(forward),
         (name, "forward", "eager"): forward,
-        (name, "backward", "graph"): captured(form.backward(q, k, v, dout, is_causal)),
+        (name, "backward", "graph"): as_cuda_graph(form.backward(q, k, v, dout, is_causal)),
         (name, "backward", "eager"): backward,
     }
 
@@ -145,7 +146,7 @@ def errors_of(
     truth = [out, *torch.autograd.grad(out, leaves, dout[0, 0].double())]
     errors = {}
     for name, form in forms().items():
-        given = as_it_reads(name, q, k, v, dout)
+        given = in_layout_of(name, q, k, v, dout)
         with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
             found = [form.attention(*given[:3], is_causal=is_causal)]
             found += form.backward(*given, is_causal)()
@@ -154,10 +155,10 @@ def errors_of(
     return errors
 
 
-def beside(
+def time_implementations(
     q: Tensor, k: Tensor, v: Tensor, dout: Tensor, is_causal: bool,
     *, count: int = 30, seed: int = 0,
-) -> tuple[dict[Way, list[float]], list[tuple[float, float]]]:  # fmt: skip
+) -> tuple[dict[TimingKey, list[float]], list[tuple[float, float]]]:  # fmt: skip
     """Times every form in every way in the same rounds, and reads clock and power in each.
 
     Returns the milliseconds of one call, where *both* is the sum of forward and backward of the
@@ -167,21 +168,21 @@ def beside(
     batch, heads, n, head_dim = q.shape
     counts = {"forward": attention_flops, "backward": backward_flops}
     calls = {
-        work: math.ceil(LEAST / flops(n, head_dim, heads, batch, is_causal))
+        work: math.ceil(MIN_FLOPS / flops(n, head_dim, heads, batch, is_causal))
         for work, flops in counts.items()
     }
-    timed: dict[Way, Callable[[], object]] = {}
+    timed: dict[TimingKey, Callable[[], object]] = {}
     readings: list[tuple[float, float]] = []
     with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
         for name, form in forms().items():
-            for way, call in ways(name, form, q, k, v, dout, is_causal).items():
-                timed[way] = repeated(call, calls[way[1]])
+            for key, call in timed_calls(name, form, q, k, v, dout, is_causal).items():
+                timed[key] = repeat_calls(call, calls[key[1]])
         # The clock is read like another form, at a random place in each round.
         reading = ("", "", "")
         timed[reading] = lambda: readings.append(clock_and_power())
-        times = rounds(timed, count=count, seed=seed)
+        times = time_in_rounds(timed, count=count, seed=seed)
     del times[reading]
-    times = {way: [x / calls[way[1]] for x in spent] for way, spent in times.items()}
+    times = {key: [x / calls[key[1]] for x in spent] for key, spent in times.items()}
     for name, work, how in list(times):
         if work == "forward":
             pairs = zip(times[name, work, how], times[name, "backward", how], strict=True)

@@ -31,10 +31,10 @@ _TUNING = "NVIDIA CUDA documentation, Hopper Tuning Guide"
 _PTX = "NVIDIA PTX ISA, wgmma.mma_async"
 
 
-_HERE = "NVIDIA H100 80GB HBM3, torch 2.11.0+cu130, triton 3.6.0, 2026-11-20"
+_MEASURED_H100 = "NVIDIA H100 80GB HBM3, torch 2.11.0+cu130, triton 3.6.0, 2026-11-20"
 
 
-_HERE_H200 = "NVIDIA H200, torch 2.11.0+cu130, triton 3.6.0, 2026-11-23"
+_MEASURED_H200 = "NVIDIA H200, torch 2.11.0+cu130, triton 3.6.0, 2026-11-23"
 
 
 _QUOTED = "as secondary pages quote it"
@@ -52,16 +52,18 @@ H100 = {
     "bf16 tensor core": Constant(4096, "FLOP/clk/SM", _WHITEPAPER, "specified"),
     "fp32 lanes": Constant(256, "FLOP/clk/SM", _WHITEPAPER, "specified"),
     "bf16 peak": Constant(132 * 4096 * 1.83e9, "FLOP/s", _WHITEPAPER, "specified"),
-    "bf16 matmul": Constant(724e12, "FLOP/s", f"8192³ on random data, {_HERE}", "measured"),
+    "bf16 matmul": Constant(
+        724e12, "FLOP/s", f"8192³ on random data, {_MEASURED_H100}", "measured"
+    ),
     "hbm": Constant(80e9, "B", f"the size in the name of the product, {_QUOTED}", "secondary"),
     "hbm bandwidth": Constant(
         3.35e12, "B/s", f"NVIDIA's figure for H100 SXM, {_QUOTED}", "secondary"
     ),
     "hbm copy": Constant(
-        3.03e12, "B/s", f"bytes read and written by copy_, {_HERE}", "measured"
+        3.03e12, "B/s", f"bytes read and written by copy_, {_MEASURED_H100}", "measured"
     ),
-    "hbm read": Constant(3.09e12, "B/s", f"bytes read by sum, {_HERE}", "measured"),
-    "l2": Constant(50 * 2**20, "B", f"as CUDA reports it, {_HERE}", "measured"),
+    "hbm read": Constant(3.09e12, "B/s", f"bytes read by sum, {_MEASURED_H100}", "measured"),
+    "l2": Constant(50 * 2**20, "B", f"as CUDA reports it, {_MEASURED_H100}", "measured"),
     "registers per SM": Constant(256 * 2**10, "B", f"NVIDIA's figure, {_QUOTED}", "secondary"),
     "register bandwidth": Constant(
         132 * 128 * 3 * 4 * 1.83e9,
@@ -106,17 +108,17 @@ H200 = {name: H100[name] for name in _OF_THE_CHIP} | {
         989e12, "FLOP/s", f"NVIDIA's figure for H200 SXM, {_QUOTED}", "secondary"
     ),
     "bf16 matmul": Constant(
-        670e12, "FLOP/s", f"8192³ on random data once it is warm, {_HERE_H200}", "measured"
+        670e12, "FLOP/s", f"8192³ on random data once it is warm, {_MEASURED_H200}", "measured"
     ),
     "hbm": Constant(141e9, "B", f"NVIDIA's figure for H200, {_QUOTED}", "secondary"),
     "hbm bandwidth": Constant(
         4.8e12, "B/s", f"NVIDIA's figure for H200, {_QUOTED}", "secondary"
     ),
     "hbm copy": Constant(
-        4.28e12, "B/s", f"bytes read and written by copy_, {_HERE_H200}", "measured"
+        4.28e12, "B/s", f"bytes read and written by copy_, {_MEASURED_H200}", "measured"
     ),
-    "hbm read": Constant(4.33e12, "B/s", f"bytes read by sum, {_HERE_H200}", "measured"),
-    "l2": Constant(60 * 2**20, "B", f"as CUDA reports it, {_HERE_H200}", "measured"),
+    "hbm read": Constant(4.33e12, "B/s", f"bytes read by sum, {_MEASURED_H200}", "measured"),
+    "l2": Constant(60 * 2**20, "B", f"as CUDA reports it, {_MEASURED_H200}", "measured"),
 }
 
 

@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-DRAWS = 1000  # of rounds with replacement, for the bootstrap
+BOOTSTRAP_RESAMPLES = 1000  # of rounds with replacement, for the bootstrap
 
 
 class Interval(NamedTuple):
@@ -27,7 +27,7 @@ class Interval(NamedTuple):
     high: float
 
 
-def rounds(
+def time_in_rounds(
     forms: dict[str, Callable[[], object]], *, count: int = 30, calls: int = 1, seed: int = 0
 ) -> dict[str, list[float]]:
     """Returns the milliseconds of one call of each form in each of ``count`` rounds.
@@ -43,11 +43,11 @@ def rounds(
         if count >= 10:
             form()
     torch.cuda.synchronize()
-    order, drawn = list(forms), random.Random(seed)
+    order, rng = list(forms), random.Random(seed)
     times = torch.empty(len(forms), count)
     signal = torch.zeros(1, device="cuda")
     for number in range(count):
-        drawn.shuffle(order)
+        rng.shuffle(order)
         for name in order:
             if together:
                 dist.all_reduce(signal)  # no GPU begins before all are here
@@ -58,10 +58,10 @@ def rounds(
             end.record()
             end.synchronize()
             times[list(forms).index(name), number] = begin.elapsed_time(end) / calls
-    return dict(zip(forms, slowest(times).tolist(), strict=True))
+    return dict(zip(forms, max_over_ranks(times).tolist(), strict=True))
 
 
-def slowest(times: Tensor) -> Tensor:
+def max_over_ranks(times: Tensor) -> Tensor:
     """Returns the largest value of each number over all processes."""
     if not (dist.is_initialized() and dist.get_world_size() > 1):
         return times
@@ -70,33 +70,38 @@ def slowest(times: Tensor) -> Tensor:
     return on_gpu.cpu()
 
 
-def ratio(of: list[float], by: list[float], seed: int = 0) -> Interval:
-    """Returns the ratio of ``of`` to ``by``, round by round, and its interval."""
-    ratios = [a / b for a, b in zip(of, by, strict=True)]
-    drawn = random.Random(seed)
-    medians = sorted(
-        statistics.median(drawn.choices(ratios, k=len(ratios))) for _ in range(DRAWS)
-    )
-    low, high = medians[int(0.025 * DRAWS)], medians[int(0.975 * DRAWS) - 1]
-    return Interval(statistics.median(ratios), low, high)
+def ratio(numerator: list[float], denominator: list[float], seed: int = 0) -> Interval:
+    """Returns the median ratio of two forms' times, round by round, and its interval."""
+    ratios = [a / b for a, b in zip(numerator, denominator, strict=True)]
+    rng = random.Random(seed)
+
+    def median_of_resample() -> float:
+        return statistics.median(rng.choices(ratios, k=len(ratios)))
+
+    return _interval(statistics.median(ratios), median_of_resample)
 
 
 def geometric_mean(settings: list[tuple[list[float], list[float]]], seed: int = 0) -> Interval:
-    """Returns the geometric mean over settings of the median ratio of ``of`` to ``by``.
+    """Returns the geometric mean, over settings, of the median ratio of two forms' times.
 
-    settings: for each, the times of ``of`` and of ``by``, round by round.  We draw the rounds
+    settings: for each, the times above and below the line, round by round.  We draw the rounds
     of each setting separately, so the interval says how well these settings were measured, not
     what other settings would give.
     """
-    every = [[a / b for a, b in zip(of, by, strict=True)] for of, by in settings]
-    drawn = random.Random(seed)
+    every = [[a / b for a, b in zip(*times, strict=True)] for times in settings]
+    rng = random.Random(seed)
 
     def mean(sample: Callable[[list[float]], list[float]]) -> float:
         return statistics.geometric_mean(statistics.median(sample(x)) for x in every)
 
-    means = sorted(mean(lambda x: drawn.choices(x, k=len(x))) for _ in range(DRAWS))
-    low, high = means[int(0.025 * DRAWS)], means[int(0.975 * DRAWS) - 1]
-    return Interval(mean(list), low, high)
+    return _interval(mean(list), lambda: mean(lambda x: rng.choices(x, k=len(x))))
+
+
+def _interval(median: float, of_resample: Callable[[], float]) -> Interval:
+    """Returns the interval of a bootstrap: it holds 95 of 100 resamples."""
+    drawn = sorted(of_resample() for _ in range(BOOTSTRAP_RESAMPLES))
+    tail = BOOTSTRAP_RESAMPLES // 40
+    return Interval(median, drawn[tail], drawn[-tail - 1])
 
 
 def clock_and_power() -> tuple[float, float]:
@@ -109,28 +114,11 @@ def clock_and_power() -> tuple[float, float]:
     return float(torch.cuda.clock_rate()), torch.cuda.power_draw() / 1000
 
 
-def repeated(function: Callable[[], object], calls: int) -> Callable[[], None]:
+def repeat_calls(function: Callable[[], object], calls: int) -> Callable[[], None]:
     """Returns a function that makes so many calls, one after the other."""
 
-    def repeat() -> None:
+    def repeated() -> None:
         for _ in range(calls):
             function()
 
-    return repeat
-
-
-def captured(function: Callable[[], object]) -> Callable[[], None]:
-    """Returns ``timing.replayed``, in a process whose other threads use the GPU, as NCCL's do.
-
-    What the function reads stays in memory as long as the returned function does.
-    """
-    function()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, capture_error_mode="relaxed"):
-        function()
-
-    def replay(reads: Callable = function) -> None:
-        graph.replay()
-
-    return replay
+    return repeated

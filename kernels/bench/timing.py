@@ -1,10 +1,10 @@
 """Times a call: on the GPU, by the wall clock, and as a CUDA graph.
 
-    time             how long the GPU works on a call, with its L2 cache cleared before
+    device_time      how long the GPU works on a call, with its L2 cache cleared before
     time_attention   the same for attention: forward, or its backward pass alone
     wall_time        how long a call takes by the wall clock, with launches and waiting
     host_time        how long a call takes the host, which doesn't wait for the GPU
-    replayed         a call as a CUDA graph: what the GPU does for it, without the host
+    as_cuda_graph    a call as a CUDA graph: what the GPU does for it, without the host
 
 A time is the median of many, with their 20th and 80th percentile.  A short kernel ends before
 the host has launched the next one, so its time is that of the host.  A graph is launched whole.
@@ -30,7 +30,7 @@ class Time(NamedTuple):
     high: float
 
 
-def time(function: Callable[[], object], *, milliseconds: int = 100) -> Time:
+def device_time(function: Callable[[], object], *, milliseconds: int = 100) -> Time:
     """Returns how long one call of ``function`` takes, warm, with L2 cleared before each call.
 
     On a GPU it uses CUDA events, which time the device's work and not Python's.  Without one it
@@ -91,10 +91,10 @@ def time_attention(
     milliseconds: int = 100,
     **options,
 ) -> Time:
-    """Returns the ``time`` of attention forward without autograd, or of backward alone.
+    """Returns the ``device_time`` of attention forward without autograd, or of backward alone.
 
     dout: the gradient of the output, of its shape; if given, it times the backward pass
-    milliseconds: as in ``time``   options: is_causal and whatever else attention takes
+    milliseconds: as in ``device_time``   options: is_causal and whatever else attention takes
     """
     backward = dout is not None
     q, k, v = (tensor.detach().requires_grad_(backward) for tensor in (q, k, v))
@@ -102,7 +102,7 @@ def time_attention(
         call = partial(attention, q, k, v, **options)
         if backward:
             call = partial(torch.autograd.grad, call(), (q, k, v), dout, retain_graph=True)
-        return time(call, milliseconds=milliseconds)
+        return device_time(call, milliseconds=milliseconds)
 
 
 def _time_of(samples: list[float]) -> Time:
@@ -110,19 +110,25 @@ def _time_of(samples: list[float]) -> Time:
     return Time(statistics.median(samples), low, high)
 
 
-def replayed(function: Callable[[], object]) -> Callable[[], None]:
+def as_cuda_graph(function: Callable[[], object]) -> Callable[[], None]:
     """Returns a function that repeats on the GPU what ``function`` did, with the same memory.
 
     It calls the function once as it is, which compiles its kernels, and once to capture it.
-    The function must not wait for the GPU.  Source: NVIDIA, CUDA C++ Programming Guide, "CUDA
-    Graphs".
+    The function must not wait for the GPU.  What it reads stays in memory as long as the
+    returned function does.  Source: NVIDIA, CUDA C++ Programming Guide, "CUDA Graphs".
 
     Raises a RuntimeError without a GPU.
     """
     if not torch.cuda.is_available():
-        raise RuntimeError("replayed needs a GPU, and torch finds none: call the function")
+        raise RuntimeError("as_cuda_graph needs a GPU, and torch finds none: call the function")
     function()
+    torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    # Relaxed, because other threads of the process may use the GPU meanwhile, as NCCL's do.
+    with torch.cuda.graph(graph, capture_error_mode="relaxed"):
         function()
-    return graph.replay
+
+    def replay(reads: Callable = function) -> None:
+        graph.replay()
+
+    return replay

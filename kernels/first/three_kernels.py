@@ -2,7 +2,7 @@
 
     scores_kernel    every query with every key, in tiles     writes the square
     softmax_kernel   each row as shares of 1, in place        reads the square and writes it
-    blend_kernel     each row of shares blends the values     reads the square
+    pv_kernel        each row of shares times the values      reads the square
 
 Both matmuls go tile by tile, on tensor cores where these take the dtype.  The square, [batch,
 heads, N_q, N_k], is FP32 whatever the inputs are: a score of 30 rounded to FP16 is off by up to
@@ -59,7 +59,7 @@ def three_kernel_attention(
             q, k, square, scale, seq_q, seq_k, BLOCK_D=BLOCK_D, **options
         )
         softmax_kernel[(batch * heads * seq_q,)](square, square, seq_k, seq_k, 1, BLOCK=1024)
-        blend_kernel[(batch * heads * tiles_q,)](
+        pv_kernel[(batch * heads * tiles_q,)](
             square, v, out, seq_q, seq_k, PADDED_DIM=max(16, triton.next_power_of_2(head_dim)),
             **options, num_warps=8, num_stages=2,
         )  # fmt: skip
@@ -104,7 +104,7 @@ def scores_kernel(
 
 
 @triton.jit
-def blend_kernel(
+def pv_kernel(
     square, v, out, seq_q, seq_k,
     HEAD_DIM: tl.constexpr, PADDED_DIM: tl.constexpr, BLOCK_Q: tl.constexpr,
     BLOCK_K: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
@@ -129,10 +129,10 @@ def blend_kernel(
     for first_key in range(0, stop, BLOCK_K):
         key = first_key + tl.arange(0, BLOCK_K)
         at_square = query[:, None].to(tl.int64) * seq_k + key[None, :]
-        shares = tl.load(square + at_square, real_query & (key < stop)[None, :], 0.0)
+        weights = tl.load(square + at_square, real_query & (key < stop)[None, :], 0.0)
         at_v = key[:, None] * HEAD_DIM + column[None, :]
         values = tl.load(v + at_v, (key < stop)[:, None] & real_column, 0.0)
-        shares = shares.to(values.dtype)
-        accumulator = tl.dot(shares, values, accumulator, input_precision=PRECISION)
+        weights = weights.to(values.dtype)
+        accumulator = tl.dot(weights, values, accumulator, input_precision=PRECISION)
     at_out = query[:, None] * HEAD_DIM + column[None, :]
     tl.store(out + at_out, accumulator.to(out.dtype.element_ty), real_query & real_column)

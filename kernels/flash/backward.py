@@ -20,7 +20,7 @@ import triton.language as tl
 from torch import Tensor
 
 from kernels.flash.schedule import COUNTS, LOG2_E, length_of, load_block, share_of_work
-from kernels.flash.tensors import described, empty_like, precision
+from kernels.flash.tensors import empty_like, make_descriptor, precision
 from kernels.flash.tiles import tiles
 
 
@@ -35,47 +35,47 @@ def backward(
     if dq.numel() == 0 or dk.numel() == 0:
         return dq.zero_(), dk.zero_(), dv.zero_()
     dlse = None if dlse is None else dlse.contiguous()
-    to_dq, to_dkdv = tiles("dq", head_dim, q.dtype), tiles("dkdv", head_dim, q.dtype)
+    dq_tile, dkdv_tile = tiles("dq", head_dim, q.dtype), tiles("dkdv", head_dim, q.dtype)
     # Room for whole blocks of queries: the second kernel reads its rows without a mask.
-    block = max(to_dq.block_q, to_dkdv.block_q)
+    block = max(dq_tile.block_q, dkdv_tile.block_q)
     padded_q = triton.cdiv(seq_q, block) * block
-    shift, delta = torch.empty(2, batch, heads, padded_q, device=q.device).unbind()
+    lse_log2, delta = torch.empty(2, batch, heads, padded_q, device=q.device).unbind()
     counts = (scale, scale * LOG2_E.value, heads, heads // key_heads, seq_q, seq_k, padded_q)
     options = dict(HEAD_DIM=head_dim, CAUSAL=is_causal, PRECISION=precision(q))
     with torch.cuda.device_of(q):
-        rows, columns = to_dq.block_q, to_dq.block_k
+        rows, columns = dq_tile.block_q, dq_tile.block_k
         flash_dq_kernel[(batch * heads * triton.cdiv(padded_q, rows),)](
-            described(q, rows), described(k, columns), described(v, columns),
-            described(out, rows), described(dout, rows),
-            lse, dlse, shift, delta, dq, key_lengths, *counts, **options, **to_dq.launch,
+            make_descriptor(q, rows), make_descriptor(k, columns), make_descriptor(v, columns),
+            make_descriptor(out, rows), make_descriptor(dout, rows),
+            lse, dlse, lse_log2, delta, dq, key_lengths, *counts, **options, **dq_tile.launch,
         )  # fmt: skip
-        rows, columns = to_dkdv.block_q, to_dkdv.block_k
+        rows, columns = dkdv_tile.block_q, dkdv_tile.block_k
         flash_dkdv_kernel[(batch * key_heads * triton.cdiv(seq_k, columns),)](
-            described(q, rows), described(k, columns), described(v, columns),
-            described(dout, rows),
-            shift, delta, dk, dv, key_lengths, *counts, **options, **to_dkdv.launch,
+            make_descriptor(q, rows), make_descriptor(k, columns), make_descriptor(v, columns),
+            make_descriptor(dout, rows),
+            lse_log2, delta, dk, dv, key_lengths, *counts, **options, **dkdv_tile.launch,
         )  # fmt: skip
     return dq, dk, dv
 
 
 @triton.jit(do_not_specialize=COUNTS)
 def flash_dq_kernel(
-    q, k, v, out, dout, lse, dlse, shift, delta, dq, key_lengths,
+    q, k, v, out, dout, lse, dlse, lse_log2, delta, dq, key_lengths,
     scale, scale_log2, heads, group, seq_q, seq_k, padded_q,
     HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Reads one block of queries, its keys and values; writes its gradient, shift and delta."""
+    """Reads one block of queries, its keys and values; writes dq, lse_log2 and delta."""
     BLOCK_Q: tl.constexpr = q.block_shape[2]
     BLOCK_K: tl.constexpr = k.block_shape[2]
     PADDED_DIM: tl.constexpr = q.block_shape[3]
     query_blocks = padded_q // BLOCK_Q
-    pair, rank = share_of_work(query_blocks, seq_q, CAUSAL)
+    batch_head, rank = share_of_work(query_blocks, seq_q, CAUSAL)
     first_query = (query_blocks - 1 - rank) * BLOCK_Q
-    batch, head = pair // heads, pair % heads
+    batch, head = batch_head // heads, batch_head % heads
     key_head = head // group
     seq_k = length_of(key_lengths, batch, seq_k)
     query = first_query + tl.arange(0, BLOCK_Q)
-    row = tl.cast(pair, tl.int64) * seq_q + query
+    row = tl.cast(batch_head, tl.int64) * seq_q + query
 
     # delta: how much of dout points along the output, which softmax takes back.
     queries = load_block(q, batch, head, first_query)
@@ -84,12 +84,12 @@ def flash_dq_kernel(
     row_delta = tl.sum(outs.to(tl.float32) * douts.to(tl.float32), 1)
     if dlse is not None:
         row_delta -= tl.load(dlse + row, query < seq_q, 0.0)
-    # shift: lse for exp2.  If a row saw nothing, or doesn't exist, +inf makes its weights 0.
-    row_shift = tl.load(lse + row, query < seq_q, -float("inf")) * LOG2_E
-    row_shift = tl.where(row_shift == -float("inf"), float("inf"), row_shift)
-    padded_row = tl.cast(pair, tl.int64) * padded_q + query
+    # lse for exp2.  If a row saw nothing, or doesn't exist, +inf makes its weights 0.
+    row_lse_log2 = tl.load(lse + row, query < seq_q, -float("inf")) * LOG2_E
+    row_lse_log2 = tl.where(row_lse_log2 == -float("inf"), float("inf"), row_lse_log2)
+    padded_row = tl.cast(batch_head, tl.int64) * padded_q + query
     tl.store(delta + padded_row, row_delta)
-    tl.store(shift + padded_row, row_shift)
+    tl.store(lse_log2 + padded_row, row_lse_log2)
 
     # The loops of the forward pass.  These weights are final: there's nothing to rescale.
     dqueries = tl.zeros([BLOCK_Q, PADDED_DIM], tl.float32)
@@ -99,12 +99,12 @@ def flash_dq_kernel(
     for first_key in range(0, whole, BLOCK_K):
         dqueries = add_dq(
             dqueries, queries, douts, k, v, batch, key_head, first_key, query, seq_k,
-            scale_log2, row_shift, row_delta, False, CAUSAL, PADDED, PRECISION,
+            scale_log2, row_lse_log2, row_delta, False, CAUSAL, PADDED, PRECISION,
         )  # fmt: skip
     for first_key in range(whole, stop, BLOCK_K):
         dqueries = add_dq(
             dqueries, queries, douts, k, v, batch, key_head, first_key, query, seq_k,
-            scale_log2, row_shift, row_delta, True, CAUSAL, PADDED, PRECISION,
+            scale_log2, row_lse_log2, row_delta, True, CAUSAL, PADDED, PRECISION,
         )  # fmt: skip
 
     column = tl.arange(0, PADDED_DIM)
@@ -118,7 +118,7 @@ def flash_dq_kernel(
 @triton.jit
 def add_dq(
     dqueries, queries, douts, k, v, batch, key_head, first_key, query, seq_k,
-    scale_log2, row_shift, row_delta,
+    scale_log2, row_lse_log2, row_delta,
     MASKED: tl.constexpr, CAUSAL: tl.constexpr, PADDED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Returns dqueries with the share of one more block of keys and values."""
@@ -128,7 +128,7 @@ def add_dq(
     if MASKED and PADDED:  # padding may hold NaN, and 0 · NaN is NaN
         keys = tl.where((key < seq_k)[:, None], keys, 0.0)
     scores = tl.dot(queries, keys.T, input_precision=PRECISION)
-    weights = tl.exp2(scores * scale_log2 - row_shift[:, None])
+    weights = tl.exp2(scores * scale_log2 - row_lse_log2[:, None])
     dweights = tl.dot(douts, values.T, input_precision=PRECISION)
     dscores = weights * (dweights - row_delta[:, None])
     if MASKED:
@@ -141,7 +141,7 @@ def add_dq(
 
 @triton.jit(do_not_specialize=COUNTS)
 def flash_dkdv_kernel(
-    q, k, v, dout, shift, delta, dk, dv, key_lengths,
+    q, k, v, dout, lse_log2, delta, dk, dv, key_lengths,
     scale, scale_log2, heads, group, seq_q, seq_k, padded_q,
     HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -150,9 +150,9 @@ def flash_dkdv_kernel(
     BLOCK_Q: tl.constexpr = q.block_shape[2]
     BLOCK_K: tl.constexpr = k.block_shape[2]
     PADDED_DIM: tl.constexpr = q.block_shape[3]
-    pair, rank = share_of_work(tl.cdiv(seq_k, BLOCK_K), seq_k, CAUSAL)  # a pair has a key head
+    batch_head, rank = share_of_work(tl.cdiv(seq_k, BLOCK_K), seq_k, CAUSAL)  # a key head
     first_key = rank * BLOCK_K
-    batch, key_head = pair // (heads // group), pair % (heads // group)
+    batch, key_head = batch_head // (heads // group), batch_head % (heads // group)
     key = first_key + tl.arange(0, BLOCK_K)
     length = length_of(key_lengths, batch, seq_k)
 
@@ -163,7 +163,7 @@ def flash_dkdv_kernel(
     dvalues = tl.zeros([BLOCK_K, PADDED_DIM], tl.float32)
 
     # Queries stream past: first those at the diagonal, which see some of these keys, then those
-    # that see all.  Rows beyond the last query have a shift that makes their weights 0.
+    # that see all.  Rows beyond the last query have an lse_log2 that makes their weights 0.
     stop = seq_q if first_key < length else 0
     start = first_key // BLOCK_Q * BLOCK_Q if CAUSAL else 0
     whole = tl.cdiv(first_key + BLOCK_K - 1, BLOCK_Q) * BLOCK_Q if CAUSAL else 0
@@ -173,28 +173,28 @@ def flash_dkdv_kernel(
             for first_query in range(start, tl.minimum(whole, stop), BLOCK_Q):
                 dkeys, dvalues = add_dkdv(
                     dkeys, dvalues, keys, values, key, q, dout, batch, head, first_query,
-                    shift + first_row, delta + first_row, scale_log2, True, PRECISION,
+                    lse_log2 + first_row, delta + first_row, scale_log2, True, PRECISION,
                 )  # fmt: skip
         for first_query in range(whole, stop, BLOCK_Q):
             dkeys, dvalues = add_dkdv(
                 dkeys, dvalues, keys, values, key, q, dout, batch, head, first_query,
-                shift + first_row, delta + first_row, scale_log2, False, PRECISION,
+                lse_log2 + first_row, delta + first_row, scale_log2, False, PRECISION,
             )  # fmt: skip
 
     # Padding has gradient 0, whatever it holds.
     real = (key < length)[:, None]
     column = tl.arange(0, PADDED_DIM)
-    row = tl.cast(pair, tl.int64) * seq_k + key
-    place = row[:, None] * HEAD_DIM + column[None, :]
+    row = tl.cast(batch_head, tl.int64) * seq_k + key
+    offsets = row[:, None] * HEAD_DIM + column[None, :]
     stored = (key < seq_k)[:, None] & (column < HEAD_DIM)[None, :]
-    tl.store(dk + place, tl.where(real, dkeys * scale, 0.0).to(dk.dtype.element_ty), stored)
-    tl.store(dv + place, tl.where(real, dvalues, 0.0).to(dv.dtype.element_ty), stored)
+    tl.store(dk + offsets, tl.where(real, dkeys * scale, 0.0).to(dk.dtype.element_ty), stored)
+    tl.store(dv + offsets, tl.where(real, dvalues, 0.0).to(dv.dtype.element_ty), stored)
 
 
 @triton.jit
 def add_dkdv(
     dkeys, dvalues, keys, values, key, q, dout, batch, head, first_query,
-    shift, delta, scale_log2, MASKED: tl.constexpr, PRECISION: tl.constexpr,
+    lse_log2, delta, scale_log2, MASKED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Returns dkeys and dvalues with the share of one more block of queries.
 
@@ -203,9 +203,9 @@ def add_dkdv(
     """
     query = first_query + tl.arange(0, q.block_shape[2])
     queries = load_block(q, batch, head, first_query)
-    row_shift = tl.load(shift + query)
+    row_lse_log2 = tl.load(lse_log2 + query)
     scores = tl.dot(keys, queries.T, input_precision=PRECISION)
-    weights = tl.exp2(scores * scale_log2 - row_shift[None, :])
+    weights = tl.exp2(scores * scale_log2 - row_lse_log2[None, :])
     if MASKED:
         weights = tl.where(key[:, None] <= query[None, :], weights, 0.0)
 

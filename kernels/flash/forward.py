@@ -8,7 +8,7 @@ import triton.language as tl
 from torch import Tensor
 
 from kernels.flash.schedule import COUNTS, LOG2_E, length_of, load_block, share_of_work
-from kernels.flash.tensors import described, empty_outputs, precision
+from kernels.flash.tensors import empty_outputs, make_descriptor, precision
 from kernels.flash.tiles import tiles
 
 
@@ -24,7 +24,8 @@ def forward(
     tile = tiles("forward", head_dim, q.dtype)
     with torch.cuda.device_of(q):
         flash_forward_kernel[(batch * heads * triton.cdiv(seq_q, tile.block_q),)](
-            described(q, tile.block_q), described(k, tile.block_k), described(v, tile.block_k),
+            make_descriptor(q, tile.block_q), make_descriptor(k, tile.block_k),
+            make_descriptor(v, tile.block_k),
             out, lse, key_lengths, scale * LOG2_E.value,
             heads, heads // key_heads, seq_q, seq_k,
             HEAD_DIM=head_dim, CAUSAL=is_causal, PRECISION=precision(q), **tile.launch,
@@ -42,9 +43,9 @@ def flash_forward_kernel(
     BLOCK_K: tl.constexpr = k.block_shape[2]
     PADDED_DIM: tl.constexpr = q.block_shape[3]
     query_blocks = tl.cdiv(seq_q, BLOCK_Q)
-    pair, rank = share_of_work(query_blocks, seq_q, CAUSAL)
+    batch_head, rank = share_of_work(query_blocks, seq_q, CAUSAL)
     first_query = (query_blocks - 1 - rank) * BLOCK_Q  # the longest causal work first
-    batch, head = pair // heads, pair % heads
+    batch, head = batch_head // heads, batch_head % heads
     key_head = head // group
     seq_k = length_of(key_lengths, batch, seq_k)
     query = first_query + tl.arange(0, BLOCK_Q)
@@ -74,7 +75,7 @@ def flash_forward_kernel(
     # Only now divide.  If there was no key, or every score was -inf, the sum is 0: then the
     # output is 0, too, and lse is -inf.
     safe_sum = tl.where(running_sum == 0.0, 1.0, running_sum)
-    row = tl.cast(pair, tl.int64) * seq_q + query  # 64 bits, so big offsets don't overflow
+    row = tl.cast(batch_head, tl.int64) * seq_q + query  # 64 bits: no big offset overflows
     column = tl.arange(0, PADDED_DIM)
     tl.store(lse + row, (running_max + tl.log2(safe_sum)) / LOG2_E, query < seq_q)
     tl.store(

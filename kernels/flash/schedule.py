@@ -37,16 +37,16 @@ def share_of_work(blocks, rows, CAUSAL: tl.constexpr):
     blocks, rows: of one pair
     """
     program = tl.program_id(0)
-    pair = program // blocks
+    batch_head = program // blocks
     rank = program % blocks
     if CAUSAL:
-        pairs = tl.num_programs(0) // blocks
-        turns = tl.minimum(pairs, tl.cdiv(32768, rows))
-        late = program - (pairs - turns) * blocks
+        batch_heads = tl.num_programs(0) // blocks
+        turns = tl.minimum(batch_heads, tl.cdiv(32768, rows))
+        late = program - (batch_heads - turns) * blocks
         if late >= 0:
-            pair = pairs - turns + late % turns
+            batch_head = batch_heads - turns + late % turns
             rank = late // turns
-    return pair, rank
+    return batch_head, rank
 
 
 @triton.jit

@@ -18,7 +18,7 @@ def empty_outputs(q: Tensor) -> tuple[Tensor, Tensor]:
     return empty_like(q), torch.empty(q.shape[:-1], dtype=torch.float32, device=q.device)
 
 
-def described(x: Tensor, rows: int) -> TensorDescriptor:
+def make_descriptor(x: Tensor, rows: int) -> TensorDescriptor:
     """Returns what the TMA needs to fetch blocks of ``rows`` rows of one head.
 
     The TMA reads rows of contiguous numbers that begin at multiples of 16 bytes; a tensor that

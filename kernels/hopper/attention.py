@@ -10,7 +10,7 @@ they run different code, and each group has its own number of registers.
                      between.
 
 Tiles go through the stages of ring buffers in shared memory.  Each stage has two mbarriers: one
-says that it's full, the other that it's free.  Producer and consumers wait for each other
+says that it's full, the other that it's empty.  Producer and consumers wait for each other
 through these alone.  No barrier stops the whole program.
 
 The tensor cores should always have something to multiply.  wgmma is asynchronous: a consumer
@@ -42,10 +42,10 @@ from kernels.flash.schedule import LOG2_E
 from kernels.flash.tensors import empty_like
 from kernels.hopper.backward.gradients import hopper_backward_operator, hopper_gradients
 from kernels.hopper.kernel import hopper_kernel
-from kernels.hopper.plan import Plan, check_plan, padded, plan_for
-from kernels.hopper.ring import ROWS
+from kernels.hopper.plan import Plan, check_plan, padded_head_dim, plan_for
+from kernels.hopper.ring import WGMMA_M
 from kernels.hopper.schedule import work_items_of
-from kernels.hopper.tensors import check_hopper, described
+from kernels.hopper.tensors import check_hopper, make_descriptor
 from kernels.launch_cache import entry_for, gradient_is_wanted, memoized
 from kernels.launch_cache import launch as start
 
@@ -129,7 +129,7 @@ def forward(
     plan: Plan, entry: dict | None,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     """Returns the output, and lse or None, of checked arguments; scale is above 0."""
-    out, lse = empty(q, with_lse)
+    out, lse = empty_outputs(q, with_lse)
     if out.numel() == 0 or k.shape[-2] == 0:
         return out.zero_(), lse if lse is None else lse.fill_(-torch.inf)
     launch(q, k, v, out, lse, is_causal, scale, plan, entry)
@@ -151,7 +151,7 @@ def hopper_forward(
 
 @hopper_forward.register_fake
 def _(q, k, v, is_causal, scale, with_lse, plan):
-    return tensors_of(*empty(q, with_lse))
+    return tensors_of(*empty_outputs(q, with_lse))
 
 
 def tensors_of(out: Tensor, lse: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -159,7 +159,7 @@ def tensors_of(out: Tensor, lse: Tensor | None) -> tuple[Tensor, Tensor]:
     return out, out.new_empty(0, dtype=torch.float32) if lse is None else lse
 
 
-def keep_for_backward(ctx, inputs, output):
+def setup_context(ctx, inputs, output):
     """Saves what the backward pass needs of the forward pass: O(N), and no [N_q, N_k]."""
     q, k, v, ctx.is_causal, ctx.scale, with_lse, _ = inputs
     if not with_lse:
@@ -183,7 +183,7 @@ def gradients(ctx, dout, dlse):
     return *hopper_gradients(*arguments, entry), None, None, None, None
 
 
-hopper_forward.register_autograd(gradients, setup_context=keep_for_backward)
+hopper_forward.register_autograd(gradients, setup_context=setup_context)
 
 
 class Attention(torch.autograd.Function):
@@ -192,7 +192,7 @@ class Attention(torch.autograd.Function):
     @staticmethod
     def forward(ctx, *inputs):
         output = forward(*inputs)
-        keep_for_backward(ctx, inputs[:-1], output)
+        setup_context(ctx, inputs[:-1], output)
         return output
 
     @staticmethod
@@ -200,7 +200,7 @@ class Attention(torch.autograd.Function):
         return *gradients(ctx, *arrived), None
 
 
-def empty(q: Tensor, with_lse: bool) -> tuple[Tensor, Tensor | None]:
+def empty_outputs(q: Tensor, with_lse: bool) -> tuple[Tensor, Tensor | None]:
     """Returns room for the output, like q but contiguous, and for lse or None."""
     if not with_lse:
         return empty_like(q), None
@@ -222,11 +222,11 @@ def launch(
         work_items, *counts = work_items_of(batch * heads, blocks, sms, paired, tail)
         programs = min(work_items, sms) if plan.persistent else work_items
         slots = triton.cdiv(work_items, programs) * programs if paired else work_items
-        rows, columns = ROWS.value, padded(head_dim)
+        rows, columns = WGMMA_M.value, padded_head_dim(head_dim)
         arguments = (
-            described(q, rows, columns), described(k, plan.block_k, columns),
-            described(v, plan.block_k, columns),
-            described(out.view(1, batch * heads, seq_q, head_dim), rows, columns),
+            make_descriptor(q, rows, columns), make_descriptor(k, plan.block_k, columns),
+            make_descriptor(v, plan.block_k, columns),
+            make_descriptor(out.view(1, batch * heads, seq_q, head_dim), rows, columns),
             lse, scale * LOG2_E.value, slots, *counts,
             heads, heads // k.shape[1], seq_q, k.shape[2],
         )  # fmt: skip

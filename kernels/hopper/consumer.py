@@ -24,16 +24,16 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-from kernels.hopper.rescale import reference_max, rescaled
-from kernels.hopper.ring import ROWS, release, wait_for_tile
+from kernels.hopper.rescale import reference_max, rescale_rows
+from kernels.hopper.ring import WGMMA_M, release, wait_for_tile
 from kernels.hopper.schedule import block_of, blocks_in, serpentine
-from kernels.hopper.scores import masked, start_scores
+from kernels.hopper.scores import apply_mask, start_scores
 
 LN_2 = gl.constexpr(math.log(2))
 
 
 @gluon.jit
-def weigh(scores, running_max, running_sum, scale_log2, CONDITIONAL: gl.constexpr):
+def online_softmax(scores, running_max, running_sum, scale_log2, CONDITIONAL: gl.constexpr):
     """Returns a block's weights, the new maximum and sum, and the factor for older sums.
 
     This is online softmax as in ``kernels.softmax``, in base 2.
@@ -67,16 +67,16 @@ def first_weights(
     scores = start_scores(queries, these_keys.slice(0, KEYS), PART)
     scores = warpgroup_mma_wait(0, deps=(scores,))
     release(tensors.k_ring, tile_number)
-    scores = masked(scores, first_query, first_key, sizes.seq_k, CAUSAL)
-    running_max = gl.full([ROWS], -float("inf"), gl.float32, BY_ROW)
-    running_sum = gl.zeros([ROWS], gl.float32, BY_ROW)
-    new_weights, running_max, running_sum, _rescale = weigh(
+    scores = apply_mask(scores, first_query, first_key, sizes.seq_k, CAUSAL)
+    running_max = gl.full([WGMMA_M], -float("inf"), gl.float32, BY_ROW)
+    running_sum = gl.zeros([WGMMA_M], gl.float32, BY_ROW)
+    new_weights, running_max, running_sum, _rescale = online_softmax(
         scores, running_max, running_sum, sizes.scale_log2, False
     )
     weights = new_weights.to(queries.dtype)
     if KEYS < BLOCK_K:
         both = gl.join(weights, gl.zeros_like(weights)).permute((0, 2, 1))
-        weights = both.reshape([ROWS, BLOCK_K])
+        weights = both.reshape([WGMMA_M, BLOCK_K])
     # A thread has the same rows, whatever the number of keys.
     ROW: gl.constexpr = gl.SliceLayout(1, SCORES)
     running_max = gl.convert_layout(running_max, ROW, assert_trivial=True)
@@ -98,7 +98,7 @@ def first_block(
     """
     first_key = (seen - 1) * PLAN.block_k
     HALF: gl.constexpr = PLAN.block_k // 2
-    if CAUSAL and PLAN.half_last_block and first_query + ROWS - first_key <= HALF:
+    if CAUSAL and PLAN.half_last_block and first_query + WGMMA_M - first_key <= HALF:
         weights, running_max, running_sum = first_weights(
             queries, tensors, tile_number, first_query, first_key, sizes,
             HALF, PLAN.block_k, CAUSAL,
@@ -151,7 +151,7 @@ def step(
     release(tensors.k_ring, tile_number)
     if not PLAN.overlap_softmax:
         release(tensors.v_ring, tile_number - 1)
-    new_weights, running_max, running_sum, rescale = weigh(
+    new_weights, running_max, running_sum, rescale = online_softmax(
         scores, running_max, running_sum, scale_log2, PLAN.conditional_rescale
     )
     if PLAN.overlap_softmax:
@@ -161,7 +161,7 @@ def step(
         release(tensors.v_ring, tile_number - 1)
     factor = gl.convert_layout(rescale, gl.SliceLayout(1, OUTPUT))[:, None]
     accumulator = (
-        rescaled(accumulator, factor) if PLAN.conditional_rescale else accumulator * factor
+        rescale_rows(accumulator, factor) if PLAN.conditional_rescale else accumulator * factor
     )
     weights = gl.convert_layout(new_weights.to(queries.dtype), weights.type.layout)
     return weights, accumulator, running_max, running_sum
@@ -179,7 +179,7 @@ def remaining_blocks(
     """
     COLUMNS: gl.constexpr = tensors.v.block_type.shape[3]
     OUTPUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, COLUMNS, 16])
-    accumulator = gl.zeros([ROWS, COLUMNS], gl.float32, OUTPUT)
+    accumulator = gl.zeros([WGMMA_M, COLUMNS], gl.float32, OUTPUT)
     for _i in range(count):
         weights, accumulator, running_max, running_sum = step(
             queries, tensors, tile_number, turn_number, weights, accumulator,
@@ -212,12 +212,12 @@ def store_output(
     # fence makes what threads wrote visible to TMA.
     Q_STAGES: gl.constexpr = query_ring.tiles.shape[0]
     tile = query_ring.tiles.index(q_tile_number % Q_STAGES)
-    own_tile = tile.reshape([ROWS, COLUMNS])
+    own_tile = tile.reshape([WGMMA_M, COLUMNS])
     own_tile.store((accumulator * factor[:, None]).to(own_tile.dtype))
     fence_async_shared()
     tma.async_copy_shared_to_global(tensors.out, [0, batch_head, first_query, 0], tile)
     if tensors.lse is not None:
-        query = first_query + gl.arange(0, ROWS, running_max.type.layout)
+        query = first_query + gl.arange(0, WGMMA_M, running_max.type.layout)
         row_lse = (running_max * sizes.scale_log2 + gl.log2(total)) * LN_2
         row = tensors.lse + batch_head.to(gl.int64) * sizes.seq_q + query
         gl.store(row, row_lse, query < sizes.seq_q)
@@ -229,8 +229,8 @@ def blocks_seen(first_query, blocks, seq_q, BLOCK_K: gl.constexpr, CAUSAL: gl.co
 
     A consumer without a query sees one: its rows are after the last, and TMA won't store them.
     """
-    gl.static_assert(BLOCK_K % ROWS == 0, "only the last block a consumer sees may be cut")
-    seen = gl.minimum(blocks, gl.cdiv(first_query + ROWS, BLOCK_K)) if CAUSAL else blocks
+    gl.static_assert(BLOCK_K % WGMMA_M == 0, "only the last block a consumer sees may be cut")
+    seen = gl.minimum(blocks, gl.cdiv(first_query + WGMMA_M, BLOCK_K)) if CAUSAL else blocks
     return gl.where(first_query < seq_q, seen, 1)
 
 
@@ -265,7 +265,7 @@ def consume(
             batch_head, first_query, blocks = block_of(
                 work_item, member, sizes, PLAN.block_q, PLAN.block_k, CAUSAL, PAIRED
             )
-            first_query += CONSUMER * ROWS
+            first_query += CONSUMER * WGMMA_M
             seen = blocks_seen(first_query, blocks, sizes.seq_q, PLAN.block_k, CAUSAL)
             for _i in range(blocks - seen):
                 skip_block(tensors, tile_number, turn_number, CONSUMER, PLAN)

@@ -15,7 +15,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 
 from kernels.hopper.arguments import Sizes, Tensors
 from kernels.hopper.consumer import consume
-from kernels.hopper.ring import ROWS, barriers, fetch, make_ring
+from kernels.hopper.ring import WGMMA_M, barriers, fetch, make_ring
 from kernels.hopper.schedule import block_of, blocks_in, serpentine
 
 PRODUCER_REGISTERS = gl.constexpr(24)  # the fewest that a thread can be left with
@@ -42,7 +42,7 @@ def produce(
             batch, head = batch_head // sizes.heads, batch_head % sizes.heads
             key_head = head // sizes.group
             for i in gl.static_range(CONSUMERS):
-                row = first_query + i * ROWS
+                row = first_query + i * WGMMA_M
                 fetch(tensors.q, tensors.q_rings[i], q_tile_number, batch, head, row)
             q_tile_number += 1
             for i in range(blocks):
@@ -77,7 +77,7 @@ def hopper_kernel(
     k_ring = make_ring(k, PLAN.stages, PLAN.consumers)
     v_ring = make_ring(v, PLAN.stages, PLAN.consumers)
     # Without ping-pong we make no barriers for it, but something has to fill the field.
-    ping_pong = barriers(PLAN.consumers, 1) if PLAN.ping_pong else k_ring.free
+    ping_pong = barriers(PLAN.consumers, 1) if PLAN.ping_pong else k_ring.empty
     fence_async_shared()  # TMA sees the barriers, too
     tensors = Tensors(q, k, v, out, lse, q_rings, k_ring, v_ring, ping_pong)
     sizes = Sizes(scale_log2, slots, paired_heads, single_heads, heads, group, seq_q, seq_k)

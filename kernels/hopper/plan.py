@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from kernels.hopper.ring import ROWS
+from kernels.hopper.ring import WGMMA_M
 
 
 class Plan(NamedTuple):
@@ -48,7 +48,7 @@ class Plan(NamedTuple):
     @property
     def block_q(self) -> int:
         """Returns how many queries a program works on at a time."""
-        return ROWS.value * self.consumers
+        return WGMMA_M.value * self.consumers
 
 
 # With so many queries or more, by columns, causal work has the plan of work without a mask.
@@ -69,14 +69,14 @@ PLANS = {
 }
 
 
-def padded(head_dim: int) -> int:
+def padded_head_dim(head_dim: int) -> int:
     """Returns a tile's columns: 64, 128 or 256.  TMA fills those after head_dim with zeros."""
     return next(columns for columns in (64, 128, 256) if head_dim <= columns)
 
 
 def plan_for(head_dim: int, is_causal: bool, seq_q: int) -> Plan:
     """Returns the plan that was fastest for tiles of so many columns, and so many queries."""
-    columns = padded(head_dim)
+    columns = padded_head_dim(head_dim)
     # Heads of 64: three consumers are faster, but cut short causal work too coarsely.  Heads of
     # 128: ping-pong gains on short causal work, and some long runs lose with it.
     is_long = seq_q >= LONG.get(columns, math.inf)

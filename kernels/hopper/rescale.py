@@ -63,7 +63,7 @@ def registers(COUNT):
 
 
 @gluon.jit
-def rescaled(accumulator, factor):
+def rescale_rows(accumulator, factor):
     """Returns the accumulator times its row's factor, [rows, 1], which is mostly 1."""
     COUNT: gl.constexpr = accumulator.shape[1] // 2  # numbers of a thread
     TEXT: gl.constexpr = multiplications(COUNT)

@@ -15,11 +15,11 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     tma,
 )
 
-ROWS = gl.constexpr(64)  # queries of a consumer: wgmma computes 64 rows, 16 for each of 4 warps
+WGMMA_M = gl.constexpr(64)  # rows of a wgmma, 16 for each of 4 warps: a consumer's queries
 
 
 class Ring(NamedTuple):
-    """The pipeline's stages, each a tile and two mbarriers: it's full, and it's free.
+    """The pipeline's stages, each a tile and two mbarriers: full, and empty again.
 
     Tiles are numbered as they come through, and tile number i takes stage i % stages.  A
     barrier counts phases and remembers one bit of the count: 0, 1, 0, 1 and so on.
@@ -29,12 +29,12 @@ class Ring(NamedTuple):
         tile number      0  1  2  3  4
         stage            0  1  0  1  0
         wait for full    0  0  1  1  0      the bit of tile number // stages
-        wait for free    1  1  0  0  1      the other bit, since all stages begin free
+        wait for empty   1  1  0  0  1      the other bit, since all stages begin empty
     """
 
     tiles: gl.shared_memory_descriptor
     full: gl.shared_memory_descriptor
-    free: gl.shared_memory_descriptor
+    empty: gl.shared_memory_descriptor
 
 
 @gluon.jit
@@ -66,7 +66,7 @@ def fetch(tensor, ring, tile_number, batch, head, row):
     """
     STAGES: gl.constexpr = ring.tiles.shape[0]
     stage = tile_number % STAGES
-    mbarrier.wait(ring.free.index(stage), (tile_number // STAGES & 1) ^ 1)
+    mbarrier.wait(ring.empty.index(stage), (tile_number // STAGES & 1) ^ 1)
     full = ring.full.index(stage)
     mbarrier.expect(full, tensor.block_type.nbytes)
     tma.async_copy_global_to_shared(
@@ -89,4 +89,4 @@ def wait_for_tile(ring, tile_number):
 def release(ring, tile_number):
     """Consumer: says that it has read the tile.  Its stage is free once all consumers have."""
     STAGES: gl.constexpr = ring.tiles.shape[0]
-    mbarrier.arrive(ring.free.index(tile_number % STAGES), count=1)
+    mbarrier.arrive(ring.empty.index(tile_number % STAGES), count=1)

@@ -55,7 +55,7 @@ def check_like(
         raise ValueError(f"{name} is on {tensor.device}, query is on {device}: they must match")
 
 
-def described(x: Tensor, rows: int, columns: int) -> TensorDescriptor:
+def make_descriptor(x: Tensor, rows: int, columns: int) -> TensorDescriptor:
     """Returns a descriptor by which TMA copies tiles of x, or of an aligned copy of it."""
     strides_fit = x.stride(-1) == 1 and all(stride % 8 == 0 for stride in x.stride()[:-1])
     if not strides_fit or x.data_ptr() % 16:

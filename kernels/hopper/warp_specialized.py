@@ -25,8 +25,8 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 
 from kernels.checks import check_no_gradient, check_shapes
 from kernels.flash.schedule import LOG2_E
-from kernels.hopper.ring import ROWS, fetch, make_ring, release, wait_for_tile
-from kernels.hopper.tensors import check_hopper, described
+from kernels.hopper.ring import WGMMA_M, fetch, make_ring, release, wait_for_tile
+from kernels.hopper.tensors import check_hopper, make_descriptor
 
 BLOCK_K = gl.constexpr(128)
 STAGES = gl.constexpr(2)  # of the rings of keys and of values
@@ -70,8 +70,10 @@ def launch(q: Tensor, k: Tensor, v: Tensor, out: Tensor, scale: float) -> None:
     """Starts a program for each 128 queries of a head."""
     batch, heads, seq_q, head_dim = q.shape
     warp_specialized_kernel[(batch * heads * triton.cdiv(seq_q, 128),)](
-        described(q, ROWS.value, head_dim), described(k, BLOCK_K.value, head_dim),
-        described(v, BLOCK_K.value, head_dim), described(out, ROWS.value, head_dim),
+        make_descriptor(q, WGMMA_M.value, head_dim),
+        make_descriptor(k, BLOCK_K.value, head_dim),
+        make_descriptor(v, BLOCK_K.value, head_dim),
+        make_descriptor(out, WGMMA_M.value, head_dim),
         scale * LOG2_E.value, heads, seq_q, k.shape[2], HEAD_DIM=head_dim, num_warps=4,
     )  # fmt: skip
 
@@ -88,13 +90,13 @@ def warp_specialized_kernel(
     q_rings = (make_ring(q, 1, 1), make_ring(q, 1, 1))
     k_ring, v_ring = make_ring(k, STAGES, 2), make_ring(v, STAGES, 2)
     fence_async_shared()  # TMA sees the barriers, too
-    place = (batch, head, first_query, seq_k)
+    work = (batch, head, first_query, seq_k)
     rings = (q_rings, k_ring, v_ring)
     gl.warp_specialize(
         [
-            (consume, (out, rings, place, scale_log2, 0, HEAD_DIM)),
-            (consume, (out, rings, place, scale_log2, 1, HEAD_DIM)),
-            (produce, (q, k, v, rings, place)),
+            (consume, (out, rings, work, scale_log2, 0, HEAD_DIM)),
+            (consume, (out, rings, work, scale_log2, 1, HEAD_DIM)),
+            (produce, (q, k, v, rings, work)),
         ],
         [4, 1],  # warps of the second consumer and of the producer
         [240, 24],  # registers of their threads
@@ -102,31 +104,31 @@ def warp_specialized_kernel(
 
 
 @gluon.jit
-def produce(q, k, v, rings, place):
+def produce(q, k, v, rings, work):
     """The producer warp: fetches the queries, then each block of keys and values."""
     q_rings, k_ring, v_ring = rings
-    batch, head, first_query, seq_k = place
+    batch, head, first_query, seq_k = work
     for i in gl.static_range(2):
-        fetch(q, q_rings[i], 0, batch, head, first_query + i * ROWS)
+        fetch(q, q_rings[i], 0, batch, head, first_query + i * WGMMA_M)
     for block in range(seq_k // BLOCK_K):
         fetch(k, k_ring, block, batch, head, block * BLOCK_K)  # waits until the stage is free
         fetch(v, v_ring, block, batch, head, block * BLOCK_K)
 
 
 @gluon.jit
-def consume(out, rings, place, scale_log2, CONSUMER: gl.constexpr, HEAD_DIM: gl.constexpr):
+def consume(out, rings, work, scale_log2, CONSUMER: gl.constexpr, HEAD_DIM: gl.constexpr):
     """A consumer warpgroup: online softmax of 64 queries, and their output."""
     SCORES: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_K, 16])
     OUTPUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, HEAD_DIM, 16])
     BY_ROW: gl.constexpr = gl.SliceLayout(1, SCORES)
     LEFT: gl.constexpr = gl.DotOperandLayout(0, OUTPUT, 2)  # a left operand in registers
     q_rings, k_ring, v_ring = rings
-    batch, head, first_query, seq_k = place
+    batch, head, first_query, seq_k = work
     queries = wait_for_tile(q_rings[CONSUMER], 0)
-    running_max = gl.full([ROWS], -float("inf"), gl.float32, BY_ROW)
-    running_sum = gl.zeros([ROWS], gl.float32, BY_ROW)
-    accumulator = gl.zeros([ROWS, HEAD_DIM], gl.float32, OUTPUT)
-    no_scores = gl.zeros([ROWS, BLOCK_K], gl.float32, SCORES)
+    running_max = gl.full([WGMMA_M], -float("inf"), gl.float32, BY_ROW)
+    running_sum = gl.zeros([WGMMA_M], gl.float32, BY_ROW)
+    accumulator = gl.zeros([WGMMA_M, HEAD_DIM], gl.float32, OUTPUT)
+    no_scores = gl.zeros([WGMMA_M, BLOCK_K], gl.float32, SCORES)
 
     for block in range(seq_k // BLOCK_K):
         # Scores, on the tensor cores.  The stage of keys is free once they're there.
@@ -155,7 +157,7 @@ def consume(out, rings, place, scale_log2, CONSUMER: gl.constexpr, HEAD_DIM: gl.
     total = gl.convert_layout(running_sum, gl.SliceLayout(1, OUTPUT))
     queries.store((accumulator / total[:, None]).to(queries.dtype))
     fence_async_shared()  # TMA sees what the threads wrote
-    row = first_query + CONSUMER * ROWS
+    row = first_query + CONSUMER * WGMMA_M
     tile = q_rings[CONSUMER].tiles.index(0)
     tma.async_copy_shared_to_global(out, [batch, head, row, 0], tile)
     tma.store_wait(0)  # shared memory ends with the program

@@ -95,9 +95,8 @@ class PeerMemory:
         self.group = weakref.ref(group)  # weak, so that we don't keep the group alive
         self.stream = torch.cuda.Stream()
         self.buffers: dict[int, SymmetricBuffer] = {}  # by their slots
-        self.captured: set[SymmetricBuffer] = (
-            set()
-        )  # a graph may be replayed after one has grown
+        # A graph may be replayed after one of its buffers has grown.
+        self.captured: set[SymmetricBuffer] = set()
 
     def publish(self, a: Tensor, b: Tensor, *, slot: int, max_numel: int) -> Fetch:
         published = self.reserve(slot, 2 * max_numel * a.element_size())

@@ -14,7 +14,7 @@ import torch
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
 from kernels.bench.table import Table
-from kernels.bench.timing import time
+from kernels.bench.timing import device_time
 from kernels.first.key_blocks import BLOCK_K, key_blocks_attention
 from kernels.first.one_key import one_key_attention
 from kernels.reference import attention, oracle
@@ -61,7 +61,7 @@ times = Table("times", form="", n="", **units)
 for n in (256, 512, 1024, 2048, 4096, 8192) if on_gpu else ():
     q, k, v = torch.randn(3, 16384 // n, 2, n, 64, device="cuda").half()
     for form in (one_key_attention, key_blocks_attention):
-        spent = time(partial(form, q, k, v))
+        spent = device_time(partial(form, q, k, v))
         row = [form.__name__, n, *spent, spent.median * 1e9 / (16384 * 2 * n)]
         times.add(**dict(zip(times.columns, row, strict=True)))
 if on_gpu:

@@ -13,7 +13,7 @@ import shutil
 
 import torch
 
-from kernels.bench.profiling.counters import busy
+from kernels.bench.profiling.counters import utilization
 from kernels.bench.table import Table
 from kernels.first.key_blocks import key_blocks_attention
 from kernels.first.one_key import one_key_attention
@@ -24,8 +24,8 @@ table = Table("busy", form="", n="", head_dim="", time="ms", clock="GHz", **perc
 counts = torch.cuda.is_available() and shutil.which("ncu")
 for n, head_dim in [(256, 64), (512, 64), (512, 128), (512, 256)] if counts else ():
     for form, rung in rungs.items():
-        (kernel,) = busy(rung, 16384 // n, 2048 // head_dim, n, head_dim)
-        shares = (kernel.instructions, kernel.lsu, kernel.shared, kernel.starts)
+        (kernel,) = utilization(rung, 16384 // n, 2048 // head_dim, n, head_dim)
+        shares = (kernel.instructions, kernel.lsu, kernel.shared, kernel.lsu_instructions)
         row = [form, n, head_dim, round(kernel.milliseconds, 2), round(kernel.clock, 3)]
         row += [round(100 * share, 1) for share in shares]
         table.add(**dict(zip(table.columns, row, strict=True)))

@@ -13,13 +13,13 @@ from functools import partial
 import torch
 
 from kernels.bench.table import Table
-from kernels.bench.timing import time
+from kernels.bench.timing import device_time
 from kernels.serving.cache import KVCache
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
 n = 8192 if device == "cuda" else 16
 kv = torch.randn(2, 16, 8, n, 128, device=device).bfloat16()
-copy = time(partial(torch.empty_like(kv).copy_, kv)).median
+copy = device_time(partial(torch.empty_like(kv).copy_, kv)).median
 
 
 def fill(cache):
@@ -32,7 +32,7 @@ append = Table("append", cache="", tokens="", **units, ratio="")
 for format in ("bf16", "fp8", "nvfp4") if device == "cuda" else ():
     pages = torch.randperm(16 * n // 64).reshape(16, -1)
     cache = KVCache(pages, kv_heads=8, head_dim=128, format=format, device=device)
-    spent = time(partial(fill, cache))
+    spent = device_time(partial(fill, cache))
     moved = (kv.nbytes + 16 * n * cache.bytes_per_token) / spent.median / 1e9
     copied = 2 * kv.nbytes / copy / 1e9
     row = [

@@ -13,14 +13,14 @@ import torch
 
 from kernels.bench.peers import SDPA
 from kernels.bench.table import Table
-from kernels.bench.timing import time
+from kernels.bench.timing import device_time
 from kernels.reference import oracle
 from kernels.serving.cache import KVCache
 from kernels.serving.decode import decode_attention
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
 numbers = torch.randn(2**29 if device == "cuda" else 2**20, device=device)
-spent = time(numbers.sum)
+spent = device_time(numbers.sum)
 bandwidth = numbers.nbytes / spent.median / 1e9
 summed = Table("sum", median="ms", p20="ms", p80="ms", read="TB/s")
 summed.add(median=spent.median, p20=spent.low, p80=spent.high, read=bandwidth)
@@ -81,7 +81,7 @@ for batch, heads, kv_heads, n in settings if device == "cuda" else []:
             with torch.cuda.graph(graph):
                 for call in calls:
                     call()
-            ms, p20, p80 = (x / len(calls) for x in time(graph.replay, milliseconds=200))
+            ms, p20, p80 = (x / len(calls) for x in device_time(graph.replay, milliseconds=200))
             peer = peer or ms  # cuDNN comes first
             read = count / ms / 1e9
             error = 100 * (out[:1].double() - truth).norm() / truth.norm()

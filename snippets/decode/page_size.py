@@ -13,8 +13,9 @@ from functools import partial
 
 import torch
 
-from kernels.bench.rounds import captured, ratio, rounds
+from kernels.bench.rounds import ratio, time_in_rounds
 from kernels.bench.table import Table
+from kernels.bench.timing import as_cuda_graph
 from kernels.serving.cache import KVCache
 from kernels.serving.decode import decode_attention
 
@@ -33,7 +34,7 @@ def step(format, portable, tokens):
     for cache in caches:
         cache.append(*torch.randn(2, batch, kv_heads, n, head_dim, device="cuda").bfloat16())
     calls = [partial(decode_attention, q, cache, portable=portable) for cache in caches]
-    return captured(lambda: [call() for call in calls])
+    return as_cuda_graph(lambda: [call() for call in calls])
 
 
 torch.manual_seed(0)
@@ -41,7 +42,7 @@ if on_gpu:
     q = torch.randn(batch, heads, 1, head_dim, device="cuda", dtype=torch.bfloat16)
 for format in ("bf16", "fp8", "nvfp4") if on_gpu else ():
     for kernel, portable in (("ours", False), ("portable", True)):
-        times = rounds({size: step(format, portable, size) for size in SIZES}, calls=2)
+        times = time_in_rounds({size: step(format, portable, size) for size in SIZES}, calls=2)
         for size, found in times.items():
             more = [round(100 * (x - 1), 1) for x in ratio(found, times[128])]
             middle = float(f"{sorted(found)[len(found) // 2] / layers:.4g}")

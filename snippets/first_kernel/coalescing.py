@@ -17,7 +17,7 @@ os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
 from kernels.bench.microbenchmarks.strided_read import strided_read
 from kernels.bench.table import Table
-from kernels.bench.timing import time
+from kernels.bench.timing import device_time
 
 on_gpu = torch.cuda.is_available()
 strides = [1, 2, 4, 8, 16, 32]
@@ -36,7 +36,7 @@ for stride in strides:
 # %% tags=["reads"]
 reads = {f"stride_{stride}": partial(strided_read, x, stride) for stride in strides}
 reads["torch_sum"] = x.sum
-times = {name: time(read) for name, read in reads.items()} if on_gpu else {}
+times = {name: device_time(read) for name, read in reads.items()} if on_gpu else {}
 
 units = {"median": "ms", "p20": "ms", "p80": "ms", "speed": "GB/s"}
 table = Table("reads", read="", **units, to_stride_1="", to_torch_sum="")

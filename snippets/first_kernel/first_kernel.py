@@ -16,7 +16,7 @@ import torch
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
 from kernels.bench.table import Table
-from kernels.bench.timing import time
+from kernels.bench.timing import device_time
 from kernels.first.one_key import one_key_attention
 from kernels.reference import oracle
 
@@ -91,7 +91,7 @@ growth = Table("growth", n="", **units)
 for n in (256, 512, 1024, 2048, 4096, 8192) if on_gpu else ():
     q, k, v = torch.randn(3, 16384 // n, 2, n, 64, device=device).half()
     meetings = 16384 * 2 * n
-    spent = time(partial(one_key_attention, q, k, v))
+    spent = device_time(partial(one_key_attention, q, k, v))
     row = [n, meetings / 1e6, *spent, spent.median * 1e9 / meetings]
     growth.add(**dict(zip(growth.columns, row, strict=True)))
 if on_gpu:

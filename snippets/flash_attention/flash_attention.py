@@ -28,9 +28,9 @@ from kernels.reference import attention, oracle
 warnings.simplefilter("ignore")  # a backward pass may say that its thread opens CUDA by itself
 torch.manual_seed(0)
 on_gpu = torch.cuda.is_available()
-place = {"device": "cuda" if on_gpu else "cpu", "dtype": torch.float16}
+factory_kwargs = {"device": "cuda" if on_gpu else "cpu", "dtype": torch.float16}
 shape = (2, 8, 1021, 128) if on_gpu else (1, 2, 61, 16)
-q, k, v, dout = (torch.randn(shape, **place, requires_grad=True) for _ in range(4))
+q, k, v, dout = (torch.randn(shape, **factory_kwargs, requires_grad=True) for _ in range(4))
 
 
 def worst(x, truth):
@@ -67,7 +67,7 @@ forms = {attention: eager_peak_bytes, flash_attention: fused_peak_bytes}
 forms[scaled_dot_product_attention] = fused_peak_bytes
 units = {"predicted": "MiB", "peak": "MiB", "forward": "ms", "backward": "ms"}
 costs = Table("costs", form="", **units)
-q, k, v, dout = (torch.randn(shape, **place) if on_gpu else None for _ in range(4))
+q, k, v, dout = (torch.randn(shape, **factory_kwargs) if on_gpu else None for _ in range(4))
 for form, count in forms.items():
     cells = [form.__name__, mib(count(n, head_dim, 2, heads, batch)), None, None, None]
     if on_gpu:

@@ -62,8 +62,10 @@ for name, step in {"dshares": dshares, "delta": delta, "dscores": dscores, **by_
     print(f"{name}\n{step}")
 
 on_gpu = torch.cuda.is_available()
-place = {"device": "cuda" if on_gpu else "cpu"}
-words = [x[None, None].to(**place).requires_grad_() for x in (q, k, v)]
-found = torch.autograd.grad(flash_attention(*words), words, dout[None, None].to(**place))
+factory_kwargs = {"device": "cuda" if on_gpu else "cpu"}
+words = [x[None, None].to(**factory_kwargs).requires_grad_() for x in (q, k, v)]
+found = torch.autograd.grad(
+    flash_attention(*words), words, dout[None, None].to(**factory_kwargs)
+)
 apart = [(x[0, 0].cpu() - y).abs().max() for x, y in zip(found, by_hand.values(), strict=True)]
 print(f"largest difference from the kernel's gradients: {max(apart):.0e}")

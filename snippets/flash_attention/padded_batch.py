@@ -19,17 +19,17 @@ import torch
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
 from kernels.bench.table import Table
-from kernels.bench.timing import time
+from kernels.bench.timing import device_time
 from kernels.flash.attention import flash_attention
 
 warnings.simplefilter("ignore")  # in the interpreter NaN warns on its way into a mask
 torch.manual_seed(0)
 on_gpu = torch.cuda.is_available()
-place = {"device": "cuda" if on_gpu else "cpu", "dtype": torch.float16}
+factory_kwargs = {"device": "cuda" if on_gpu else "cpu", "dtype": torch.float16}
 lengths = (4096, 2500, 1021, 64) if on_gpu else (61, 40, 17, 1)
 shape = (len(lengths), 16, lengths[0], 128) if on_gpu else (len(lengths), 2, lengths[0], 16)
-q, k, v = torch.randn(3, *shape, **place)
-key_lengths = torch.tensor(lengths, device=place["device"])
+q, k, v = torch.randn(3, *shape, **factory_kwargs)
+key_lengths = torch.tensor(lengths, device=factory_kwargs["device"])
 for sentence, length in enumerate(lengths):
     k[sentence, :, length:] = v[sentence, :, length:] = torch.nan
 together = flash_attention(q, k, v, key_lengths=key_lengths)
@@ -48,7 +48,7 @@ speed = Table("speed", batch="", keys="", median="ms", p20="ms", p80="ms")
 k, v = k.nan_to_num(), v.nan_to_num()
 calls = {"every key": (None, len(lengths) * lengths[0]), "padded": (key_lengths, sum(lengths))}
 for name, (given, keys) in calls.items() if on_gpu else ():
-    spent = time(partial(flash_attention, q, k, v, key_lengths=given))
+    spent = device_time(partial(flash_attention, q, k, v, key_lengths=given))
     row = [name, keys, *spent]
     speed.add(**dict(zip(speed.columns, row, strict=True)))
 if on_gpu:

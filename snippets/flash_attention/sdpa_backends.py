@@ -17,7 +17,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from kernels.bench.peers import SDPA
 from kernels.bench.profiling.launches import launches
 from kernels.bench.table import Table
-from kernels.bench.timing import replayed, time
+from kernels.bench.timing import as_cuda_graph, device_time
 
 warnings.simplefilter("ignore")  # nothing that a backend says in passing
 on_gpu = torch.cuda.is_available()
@@ -41,8 +41,8 @@ def refusal(call, backend):
 
 # %% tags=["asked"]
 asked = Table("asked", backend="", runs="", launched="", last="")
-place = {"device": "cuda", "dtype": torch.bfloat16} if on_gpu else {}
-q, k, v = torch.randn(3, 2, 16, 1024, 128, **place)
+factory_kwargs = {"device": "cuda", "dtype": torch.bfloat16} if on_gpu else {}
+q, k, v = torch.randn(3, 2, 16, 1024, 128, **factory_kwargs)
 for name, attention in backends.items():
     call = partial(attention, q, k, v)
     runs = not refusal(call, name)
@@ -62,7 +62,7 @@ cases = {
     "plain": (q, k, v, {}),
     "causal": (q, k, v, causal),
     "FP32": (q.float(), k.float(), v.float(), {}),
-    "d = 512": (*torch.randn(3, 2, 16, 1024, 512, **place), {}),
+    "d = 512": (*torch.randn(3, 2, 16, 1024, 512, **factory_kwargs), {}),
     "a mask": (q, k, v, masked),
     "a mask, and is_causal": (q, k, v, masked | causal),
     "4 heads of K and V": (q, k[:, ::4], v[:, ::4], {"enable_gqa": True}),
@@ -89,6 +89,9 @@ chosen = Table("chosen", case="", chosen="", **dict.fromkeys(backends, "ms"))
 for case, able in calls.items():
     names = {name: launches(call) for name, call in able.items()}
     alike = [name for name in able if name in SDPA and names[name] == names.get("default")]
-    times = {name: time(replayed(call), milliseconds=40).median for name, call in able.items()}
+    times = {
+        name: device_time(as_cuda_graph(call), milliseconds=40).median
+        for name, call in able.items()
+    }
     chosen.add(case=case, chosen=" or ".join(alike), **dict.fromkeys(backends) | times)
 chosen.show() if on_gpu else print("Nor does PyTorch have anything to choose.")

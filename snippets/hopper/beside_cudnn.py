@@ -19,7 +19,7 @@ from statistics import median
 import torch
 
 from kernels.bench.cost import attention_flops, backward_flops
-from kernels.bench.forward_backward import beside, errors_of, forms
+from kernels.bench.forward_backward import errors_of, forms, time_implementations
 from kernels.bench.rounds import geometric_mean, ratio
 from kernels.bench.table import Table
 
@@ -58,16 +58,16 @@ units |= dict.fromkeys(["power", "power_least", "power_most"], "W")
 clocks = Table("clocks", head_dim="", n="", causal="", time="", **units)
 
 
-def measured(time, setting):
-    times, readings = beside(*inputs(*setting[:2]), setting[2], seed=time)
+def measure(time, setting):
+    times, readings = time_implementations(*inputs(*setting[:2]), setting[2], seed=time)
     clock, power = ([f(x) for f in (median, min, max)] for x in zip(*readings, strict=True))
     add(clocks, *setting, time, *clock, *power)
     return times
 
 
 first, second = sample(settings, len(settings)), sample(settings, len(settings))
-once = {setting: measured(1, setting) for setting in first}
-again = {setting: measured(2, setting) for setting in second}
+once = {setting: measure(1, setting) for setting in first}
+again = {setting: measure(2, setting) for setting in second}
 clocks.show() if on_hopper else print("No Hopper GPU here, so no times.")
 
 # %% [markdown]

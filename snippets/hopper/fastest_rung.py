@@ -17,9 +17,8 @@ from itertools import product
 
 import torch
 
-from kernels.bench.rounds import captured
 from kernels.bench.table import Table
-from kernels.bench.timing import time
+from kernels.bench.timing import as_cuda_graph, device_time
 from kernels.dispatch import fastest_rung, hopper_supports, reference_attention
 from kernels.first.three_kernels import three_kernel_attention
 from kernels.flash.attention import flash_attention
@@ -60,8 +59,10 @@ for title, (dtype, rungs) in cases.items() if torch.cuda.is_available() else ():
         for rung in rungs:
             if rung is not hopper_attention or hopper_supports(*inputs):
                 forward = partial(rung, *inputs, is_causal=causal)
-                call = captured(partial(gradients, forward, inputs) if backward else forward)
-                times[rung] = float(f"{time(call, milliseconds=10).median:.4g}")
+                call = as_cuda_graph(
+                    partial(gradients, forward, inputs) if backward else forward
+                )
+                times[rung] = float(f"{device_time(call, milliseconds=10).median:.4g}")
         fastest = min(filter(times.get, rungs), key=times.get)
         row = [head_dim, pairs, n_q, n_k, causal, name[chosen], name[fastest]]
         row += [round(times[chosen] / times[fastest], 2), *times.values()]

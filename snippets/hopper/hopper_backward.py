@@ -19,8 +19,9 @@ from statistics import geometric_mean, median
 import torch
 
 from kernels.bench.cost import backward_flops
-from kernels.bench.rounds import captured, ratio, rounds
+from kernels.bench.rounds import ratio, time_in_rounds
 from kernels.bench.table import Table
+from kernels.bench.timing import as_cuda_graph
 from kernels.flash.attention import flash_backward, flash_forward
 from kernels.hopper.backward.gradients import hopper_backward
 from kernels.reference import oracle
@@ -83,15 +84,15 @@ for head_dim, n, causal in product((64, 128, 256), (1024, 4096, 16384), (False, 
     if not on_hopper:
         break
     forms, _ = backward_passes(head_dim, n, causal)
-    graphs = {name: captured(form) for name, form in forms.items()}
-    times = rounds(graphs, calls=max(1, 4096 // n))
+    graphs = {name: as_cuda_graph(form) for name, form in forms.items()}
+    times = time_in_rounds(graphs, calls=max(1, 4096 // n))
     flops = backward_flops(n, head_dim, width // head_dim, tokens // n, causal)
     for name, spent in times.items():
-        beside = ratio(times["cudnn"], spent)
-        row = (flops / median(spent) / 1e9, median(spent), *beside)
+        speedup = ratio(times["cudnn"], spent)
+        row = (flops / median(spent) / 1e9, median(spent), *speedup)
         add(backward, head_dim, n, causal, name, *row)
         if name in over_all:
-            over_all[name].append(beside.median)
+            over_all[name].append(speedup.median)
 backward.show() if on_hopper else print("No Hopper GPU here, so no times.")
 
 # %% [markdown]

@@ -21,7 +21,7 @@ import torch
 
 from kernels.bench.cost import attention_flops
 from kernels.bench.hardware import H100
-from kernels.bench.profiling.stalls import Setting, named, profiles
+from kernels.bench.profiling.stalls import Setting, profilable, profiles
 from kernels.bench.table import Table
 
 on_hopper = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
@@ -31,7 +31,7 @@ only = {"third stage": [full, causal], "ping-pong": [full, causal, wide]}
 only |= {"no ping-pong": [(64, False)], "always rescaled": [wide]}
 only |= {"queries in shared memory": [full, causal]}
 counted = {}
-for form in named() if on_hopper and shutil.which("ncu") else ():
+for form in profilable() if on_hopper and shutil.which("ncu") else ():
     mine = [each for each in settings if each in only.get(form, settings)]
     found = profiles(form, [Setting(1, 2048 // d, 16384, d, causal) for d, causal in mine])
     counted |= {(form, *each): kernel for each, kernel in zip(mine, found, strict=True)}

@@ -17,8 +17,9 @@ import torch
 
 from kernels.bench.cost import attention_flops
 from kernels.bench.peers import SDPA
-from kernels.bench.rounds import captured, ratio, repeated, rounds
+from kernels.bench.rounds import ratio, repeat_calls, time_in_rounds
 from kernels.bench.table import Table
+from kernels.bench.timing import as_cuda_graph
 from kernels.hopper.attention import hopper_attention
 from kernels.hopper.warp_specialized import warp_specialized_attention
 from kernels.reference import oracle
@@ -52,11 +53,11 @@ speed = Table("speed", head_dim="", n="", **units)
 for head_dim, n in product([64, 128], [1024, 4096, 16384]) if on_hopper else []:
     batch, heads = 16384 // n, 2048 // head_dim
     qkv = torch.randn(3, batch, heads, n, head_dim, device="cuda").bfloat16()
-    calls = {name: captured(partial(form, *qkv)) for name, form in forms.items()}
+    calls = {name: as_cuda_graph(partial(form, *qkv)) for name, form in forms.items()}
     flops = attention_flops(n, head_dim, heads, batch, False)
     often = max(1, round(3e-3 * 500e12 / flops))
-    times = rounds({name: repeated(call, often) for name, call in calls.items()})
+    times = time_in_rounds({name: repeat_calls(call, often) for name, call in calls.items()})
     share = ratio(times["full"], times["short"])
-    beside = ratio(times["sdpa_cudnn"], times["short"]).median
-    add(speed, head_dim, n, flops * often / median(times["short"]) / 1e9, *share, beside)
+    speedup = ratio(times["sdpa_cudnn"], times["short"]).median
+    add(speed, head_dim, n, flops * often / median(times["short"]) / 1e9, *share, speedup)
 speed.show() if on_hopper else print("No Hopper GPU here, so no times.")

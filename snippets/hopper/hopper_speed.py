@@ -20,7 +20,7 @@ import torch
 from kernels.bench.cost import attention_flops
 from kernels.bench.peers import SDPA
 from kernels.bench.table import Table
-from kernels.bench.timing import replayed, time
+from kernels.bench.timing import as_cuda_graph, device_time
 from kernels.flash.attention import flash_attention
 from kernels.hopper.attention import hopper_attention
 from kernels.reference import oracle
@@ -74,9 +74,9 @@ def measured(head_dim):
     table = Table(f"forward_{head_dim}", head_dim="", n="", causal="", form="", **units)
     for n, causal in product((1024, 4096, 16384), (False, True)):
         qkv, rounds = inputs(head_dim, n), {name: [] for name in forms}
-        calls = {x: replayed(partial(forms[x], *qkv, is_causal=causal)) for x in forms}
+        calls = {x: as_cuda_graph(partial(forms[x], *qkv, is_causal=causal)) for x in forms}
         for name in [name for _ in range(5) for name in sample(list(forms), len(forms))]:
-            rounds[name].append(time(calls[name], milliseconds=20).median)
+            rounds[name].append(device_time(calls[name], milliseconds=20).median)
         points = torch.tensor([0.5, 0.2, 0.8])
         times = {name: torch.tensor(x).quantile(points).tolist() for name, x in rounds.items()}
         flops = attention_flops(n, head_dim, width // head_dim, tokens // n, causal)

@@ -49,8 +49,9 @@ import torch
 
 from kernels.bench.cost import attention_flops
 from kernels.bench.peers import SDPA
-from kernels.bench.rounds import captured, ratio, repeated, rounds
+from kernels.bench.rounds import ratio, repeat_calls, time_in_rounds
 from kernels.bench.table import Table
+from kernels.bench.timing import as_cuda_graph
 from kernels.flash.attention import flash_attention
 from kernels.hopper.attention import hopper_attention
 from kernels.hopper.plan import plan_for
@@ -99,11 +100,13 @@ def measured(head_dim):
             list(pool.map(lambda call: call(), calls.values()))
         flops = attention_flops(n, head_dim, heads, batch, causal)
         often = max(1, round(3e-3 * 500e12 / flops))
-        times = rounds({name: repeated(captured(call), often) for name, call in calls.items()})
+        times = time_in_rounds(
+            {name: repeat_calls(as_cuda_graph(call), often) for name, call in calls.items()}
+        )
         for name, _, over in steps:
             ms, gain = median(times[name]) / often, ratio(times[over], times[name])
-            beside = ratio(times["sdpa_cudnn"], times[name]).median
-            row = [flops / ms / 1e9, *gain, beside, over, ms]
+            speedup = ratio(times["sdpa_cudnn"], times[name]).median
+            row = [flops / ms / 1e9, *gain, speedup, over, ms]
             row = [float(f"{x:.4g}") if isinstance(x, float) else x for x in row]
             row = [head_dim, n, causal, name, *row]
             table.add(**dict(zip(table.columns, row, strict=True)))

@@ -25,7 +25,7 @@ from torch.nn.functional import scaled_dot_product_attention as sdpa
 
 from kernels.bench.rounds import ratio
 from kernels.bench.table import Table
-from kernels.bench.timing import host_time, replayed
+from kernels.bench.timing import as_cuda_graph, host_time
 from kernels.dispatch import attention, hopper_supports
 from kernels.flash.attention import flash_attention
 from kernels.hopper.attention import hopper_attention
@@ -96,7 +96,7 @@ def counted(replay):
 forms = {}
 for (work, name), call in calls.items() if on_gpu else ():
     cache.reset()
-    replay = replayed(call)
+    replay = as_cuda_graph(call)
     forms[work, name, "eager"] = call
     forms[work, name, "graph"] = (
         partial(counted, replay) if work in ("append", "step") else replay

@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 
 from kernels.bench.parallel.ranks import start
-from kernels.bench.rounds import ratio, rounds
+from kernels.bench.rounds import ratio, time_in_rounds
 from kernels.bench.table import Table
 from kernels.parallel.exchange import KEYS, Messages, PeerMemory
 from kernels.parallel.local import attend
@@ -54,7 +54,7 @@ for tokens in (8192, 65536) if on_gpus else ():
             pending.result()
 
         forms |= {f"{how}, alone": alone, how: together}
-    found = rounds(forms, calls=max(1, 32768 // tokens))
+    found = time_in_rounds(forms, calls=max(1, 32768 // tokens))
     medians = {form: sorted(times)[len(times) // 2] for form, times in found.items()}
     for how in exchanges:
         more = [round(100 * (x - 1), 1) for x in ratio(found[how], found["kernel"])]

@@ -20,8 +20,8 @@ from kernels.bench.parallel.forms import (
     single_gpu,
 )
 from kernels.bench.parallel.ranks import start
-from kernels.bench.rounds import captured
 from kernels.bench.table import Table
+from kernels.bench.timing import as_cuda_graph
 
 rank, gpus, device = start()
 on_gpus = device.type == "cuda"
@@ -41,7 +41,7 @@ def measure(setting, backward, names, count=30):
     fit = [name for name in names if name != "pytorch" or heads == kv_heads]
     calls = {name: make_call(forms_on(device)[name], *tensors) for name in fit}
     if tokens == 8192:  # so few that the host counts
-        calls[f"{RING}, as a graph"] = captured(calls[RING])
+        calls[f"{RING}, as a graph"] = as_cuda_graph(calls[RING])
     single = make_call(single_gpu, *(x.repeat(1, 1, gpus, 1) for x in tensors))
     found = compare_with_single_gpu(
         calls, single, count=count, repeat=4 if tokens == 8192 else 1

@@ -14,8 +14,9 @@ from functools import partial
 import torch
 
 from kernels.bench import hardware
-from kernels.bench.rounds import captured, ratio, rounds
+from kernels.bench.rounds import ratio, time_in_rounds
 from kernels.bench.table import Table
+from kernels.bench.timing import as_cuda_graph
 from kernels.softmax import softmax
 
 trip = 0.0  # ms, for all scores
@@ -28,7 +29,8 @@ for columns in [512 << doubled for doubled in range(8)] if torch.cuda.is_availab
     rows = 3 * torch.randn(2**26 // columns, columns, device="cuda", dtype=torch.float16)
     forms = {"softmax_kernel": partial(softmax, rows)}
     forms |= {"torch.softmax": partial(torch.softmax, rows, -1)}
-    times = rounds({form: captured(call) for form, call in forms.items()}, count=60)
+    graphs = {form: as_cuda_graph(call) for form, call in forms.items()}
+    times = time_in_rounds(graphs, count=60)
     for form, of in times.items():
         took = statistics.median(of)
         row = [form, columns, took, took / trip, *ratio(of, times["torch.softmax"])]

@@ -17,7 +17,7 @@ os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
 from kernels.bench.microbenchmarks.repeated_read import repeated_read
 from kernels.bench.table import Table
-from kernels.bench.timing import time
+from kernels.bench.timing import device_time
 
 on_gpu = torch.cuda.is_available()
 device = "cuda" if on_gpu else "cpu"
@@ -32,7 +32,7 @@ print(f"{programs} programs, sums {sums.min():.4f} to {sums.max():.4f}; torch: {
 table = Table("sizes", size="MiB", median="ms", p20="ms", p80="ms", speed="TB/s")
 for size in (2, 4, 8, 16, 32, 64, 128, 256) if on_gpu else ():
     x = torch.randn(size * 2**18, device=device)
-    spent = time(partial(repeated_read, x, programs), milliseconds=30)
+    spent = device_time(partial(repeated_read, x, programs), milliseconds=30)
     speed = programs * size * 2**20 / spent.median / 1e9
     table.add(**dict(zip(table.columns, [size, *spent, speed], strict=True)))
 if on_gpu:

@@ -14,7 +14,7 @@ import torch
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
 from kernels.bench.table import Table
-from kernels.bench.timing import time
+from kernels.bench.timing import device_time
 from kernels.flash.attention import flash_attention
 from kernels.reference import attention, oracle
 
@@ -45,8 +45,8 @@ print(f"verdict: in every head {verdict} 1.5 times the largest error of attentio
 if on_gpu:
     times = Table("times", form="", median="ms", p20="ms", p80="ms")
     for name, result in {
-        "attention": time(lambda: attention(q, k, v)),
-        "flash_attention": time(lambda: flash_attention(q, k, v)),
+        "attention": device_time(lambda: attention(q, k, v)),
+        "flash_attention": device_time(lambda: flash_attention(q, k, v)),
     }.items():
         times.add(form=name, median=result.median, p20=result.low, p80=result.high)
     times.show()

@@ -17,7 +17,7 @@ from kernels.bench.hardware import H100
 from kernels.bench.profiling.dram import dram_traffic
 from kernels.bench.profiling.launches import launches
 from kernels.bench.table import Table
-from kernels.bench.timing import time
+from kernels.bench.timing import device_time
 from kernels.reference import attention
 from kernels.softmax import softmax
 
@@ -77,12 +77,12 @@ x = torch.empty(2**26, dtype=torch.float16, device="cuda").normal_() if counted 
 for row in [512 * 2**doubled for doubled in range(8)] if counted else []:
     theirs, ours = (partial(form, x.view(-1, row)) for form in (torch.nn.Softmax(-1), softmax))
     kernel = launches(theirs)[0].replace("(anonymous namespace)::", "").split("<")[0]
-    spent = [time(form).median for form in (theirs, ours)]
+    spent = [device_time(form).median for form in (theirs, ours)]
     speeds = [2 * x.nbytes / each / 1e9 for each in spent]
     cells = [row, kernel.split("::")[-1].split()[-1], spent[0], speeds[0], spent[1], speeds[1]]
     by_row.add(**dict(zip(by_row.columns, cells, strict=True)))
 if counted:
-    spent = time(x.clone).median
+    spent = device_time(x.clone).median
     cells = [None, "copy", spent, 2 * x.nbytes / spent / 1e9, None, None]
     by_row.add(**dict(zip(by_row.columns, cells, strict=True)))
     by_row.show()

@@ -57,7 +57,7 @@ def shared_memory(kernel: str, architecture: int, head_dim: int = 256) -> int:
     rows |= {"out": tile.block_q} if kernel == "dq" else {}
     types = {name: f"tensordesc<bf16[1, 1, {count}, {head_dim}]>" for name, count in rows.items()}
     types = dict.fromkeys(["out", "dq", "dk", "dv"], "*bf16") | types
-    types |= dict.fromkeys(["lse", "shift", "delta"], "*fp32") | dict.fromkeys(["scale", "scale_log2"], "fp32")
+    types |= dict.fromkeys(["lse", "lse_log2", "delta"], "*fp32") | dict.fromkeys(["scale", "scale_log2"], "fp32")
     names = [parameter.name for parameter in function.params]
     source = ASTSource(
         fn=function,

@@ -116,18 +116,18 @@ def drive_flash():
 
 
 def drive_backward_rows():
-    from kernels.hopper.backward.rows import after_backward_kernel, before_backward_kernel
+    from kernels.hopper.backward.rows import backward_postprocess_kernel, backward_preprocess_kernel
 
     constants = {"HEAD_DIM": 40, "COLUMNS": 64, "BLOCK": 64, "num_warps": 4}
-    for dlse, sums in ((None, None), (torch.randn(1, 2, 70), torch.randn(2 * 128 * 64))):
+    for dlse, accum in ((None, None), (torch.randn(1, 2, 70), torch.randn(2 * 128 * 64))):
         out, dout = torch.randn(2, 1, 2, 70, 40).half()
-        lse, (shift, delta) = torch.randn(1, 2, 70), torch.empty(2, 2 * 128)
+        lse, (lse_log2, delta) = torch.randn(1, 2, 70), torch.empty(2, 2 * 128)
         strides = (x // 8 for x in dout.stride()[:-1])
-        numbers = (out, dout, lse, dlse, shift, delta, sums)
-        before_backward_kernel[(4,)](*numbers, 2, 70, 128, *strides, **constants)
-        yield from (x for x in (shift, delta, sums) if x is not None)
+        numbers = (out, dout, lse, dlse, lse_log2, delta, accum)
+        backward_preprocess_kernel[(4,)](*numbers, 2, 70, 128, *strides, **constants)
+        yield from (x for x in (lse_log2, delta, accum) if x is not None)
     dq = torch.zeros(2, 70, 40)
-    after_backward_kernel[(4,)](torch.randn(2 * 128 * 64), dq, 0.3, 70, 128, **constants)
+    backward_postprocess_kernel[(4,)](torch.randn(2 * 128 * 64), dq, 0.3, 70, 128, **constants)
     yield dq
 
 

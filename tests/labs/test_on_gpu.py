@@ -28,7 +28,7 @@ def gpu(monkeypatch):
         pytest.skip("here is one: the tests below that need one run on it, and the right ones of test_labs")
     monkeypatch.setattr(judge, "is_interpreted", lambda: False)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    monkeypatch.setattr(timing, "time", lambda function: (timing.Time(1.0, 1.0, 1.0), function())[0])
+    monkeypatch.setattr(timing, "device_time", lambda function: (timing.Time(1.0, 1.0, 1.0), function())[0])
     for module in (judge, timed):
         monkeypatch.setattr(module, "guarded_case", lambda case, device: guarded_case(case, "cpu"))
 

@@ -10,7 +10,7 @@ import pytest
 from scripts.records import ROOT
 from scripts.takeaway import standalone
 from scripts.takeaway.check import KERNELS
-from tests.kernels.interpreter import INTERPRETED
+from tests.kernels.interpreter import needs_interpreter
 
 WRONG = {  # what each kernel says once, and a mistake
     "add": ("tl.load(x + place, real) +", "tl.load(x + place, real) -"),
@@ -40,7 +40,7 @@ def text_of(kernel):
     return text
 
 
-@INTERPRETED
+@needs_interpreter
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.function)
 def test_it_runs_alone_and_is_right(kernel, tmp_path):
     done = run(text_of(kernel), tmp_path)
@@ -48,7 +48,7 @@ def test_it_runs_alone_and_is_right(kernel, tmp_path):
     assert "largest error" in done.stdout
 
 
-@INTERPRETED
+@needs_interpreter
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.function)
 def test_a_mistake_is_rejected(kernel, tmp_path):
     text, (right, wrong) = text_of(kernel), WRONG[kernel.function]

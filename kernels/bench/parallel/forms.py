@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.distributed.tensor.experimental import context_parallel
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from kernels.bench.rounds import ratio, rounds
+from kernels.bench.rounds import ratio, time_in_rounds
 from kernels.parallel.all_to_all import LocalAttention
 from kernels.parallel.call import context_parallel_attention
 
@@ -117,7 +117,7 @@ def compare_with_single_gpu(
     parts: 1 if ``single`` does all the work; otherwise it does one of so many equal parts, such
     as some of the heads
     """
-    times = rounds(calls | {"single": single}, count=count, calls=repeat)
+    times = time_in_rounds(calls | {"single": single}, count=count, calls=repeat)
     ideal = [x * parts / dist.get_world_size() for x in times.pop("single")]
     found = {}
     for name, spent in times.items():

@@ -1,10 +1,10 @@
 """Counts what a kernel's warps wait for, and how busy the tensor cores are meanwhile.
 
-``ncu``, from NVIDIA's Nsight Compute, counts while it runs this module in a process of
-its own, once for each form of attention, with all of its settings one after the
-other.  In each clock, each of an SM's four schedulers issues an instruction of one of its
-warps, or none.  Each warp that has begun and not ended then has a reason why it isn't that one,
-and ncu counts warps by reason.  The reason of a warp whose instruction is issued is *selected*.
+``ncu`` counts while it runs this module in a process of its own, once for each form of
+attention, with all of its settings one after the other.  In each clock, each of an SM's four
+schedulers issues an instruction of one of its warps, or none.  Each warp that has begun and not
+ended then has a reason why it isn't that one, and ncu counts warps by reason.  The reason of a
+warp whose instruction is issued is *selected*.
 
 Shares are parts of the clocks that the kernel took.  Waits are parts of the time of all its
 warps, including those that do nothing but wait.
@@ -14,26 +14,22 @@ Source: NVIDIA, Nsight Compute, "Kernel Profiling Guide", sections on metrics an
 
 from __future__ import annotations
 
-import csv
-import os
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from kernels.bench.forward_backward import as_it_reads, forms
+from kernels.bench.forward_backward import forms, in_layout_of
 from kernels.bench.microbenchmarks.softmax_first import softmax_first_attention
+from kernels.bench.profiling.ncu import ncu_metrics
 from kernels.hopper.attention import hopper_attention
 from kernels.hopper.plan import plan_for
 
-CHANGES = {  # to the plan of the Hopper kernel
+PLAN_OVERRIDES = {  # to the plan of the Hopper kernel
     "ping-pong": {"ping_pong": True},
     "no ping-pong": {"ping_pong": False},
     "always rescaled": {"conditional_rescale": False},
@@ -91,86 +87,62 @@ class Profile(NamedTuple):
     waits: dict[str, float]
 
 
-def named() -> dict[str, Callable[..., Tensor]]:
+def profilable() -> dict[str, Callable[..., Tensor]]:
     """Returns all that can be profiled here: q, k, v, is_causal -> the output."""
     found = {name: form.attention for name, form in forms().items()}
-    found |= {name: partial(_changed, name) for name in CHANGES}
+    found |= {name: partial(_with_overrides, name) for name in PLAN_OVERRIDES}
     return found | {"softmax first": softmax_first_attention}
 
 
-def _changed(name: str, q: Tensor, k: Tensor, v: Tensor, *, is_causal: bool) -> Tensor:
-    plan = plan_for(q.shape[-1], is_causal, q.shape[-2])._replace(**CHANGES[name])
+def _with_overrides(name: str, q: Tensor, k: Tensor, v: Tensor, *, is_causal: bool) -> Tensor:
+    plan = plan_for(q.shape[-1], is_causal, q.shape[-2])._replace(**PLAN_OVERRIDES[name])
     return hopper_attention(q, k, v, is_causal=is_causal, plan=plan)
 
 
 def profiles(name: str, settings: list[Setting]) -> list[Profile]:
     """Returns the profile of each setting's kernel; of several kernels, that of the longest.
 
-    name: one of ``named``
+    name: one of ``profilable``
 
-    Raises a RuntimeError if there is no ``ncu``, or with its output if it counted nothing, or
+    Raises a RuntimeError if there is no ``ncu``, with its output if it counted nothing, or if
     not equally many kernels of each setting.
     """
-    ncu = shutil.which("ncu")
-    if ncu is None:
-        raise RuntimeError(
-            "profiles needs ncu on the PATH: it comes with CUDA, as Nsight Compute"
-        )
-    command = [ncu, "--csv", "--page", "raw", "--print-units", "base"]
-    command += ["--print-kernel-base", "function", "--metrics", ",".join(METRICS.values())]
-    command += ["--profile-from-start", "off", "--clock-control", "none"]
-    command += [sys.executable, "-m", "kernels.bench.profiling.stalls", name]
-    command += [",".join(str(int(x)) for x in setting) for setting in settings]
-    run = subprocess.run(
-        command,
-        cwd=Path(__file__).resolve().parents[3],
-        env=os.environ | {"LC_ALL": "C"},  # in a German locale it would print 1,000 as 1.000
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    rows = list(csv.reader(line for line in run.stdout.splitlines() if line.startswith('"')))
-    counted = (
-        [] if run.returncode else [dict(zip(rows[0], row, strict=True)) for row in rows[2:]]
+    arguments = [",".join(str(int(x)) for x in setting) for setting in settings]
+    counted = ncu_metrics(
+        METRICS, "kernels.bench.profiling.stalls", name, *arguments, flush=True
     )
     each, left = divmod(len(counted), len(settings))
     if each == 0 or left:
         raise RuntimeError(
-            f"ncu counted {len(counted)} kernels of {name} in {len(settings)} settings:\n"
-            f"{run.stdout}{run.stderr}"
+            f"ncu counted {len(counted)} kernels of {name} in {len(settings)} settings"
         )
-    found = [_of_kernel(row) for row in counted]
+    found = [_profile(kernel) for kernel in counted]
     groups = [found[first : first + each] for first in range(0, len(found), each)]
     return [max(group, key=lambda kernel: kernel.milliseconds) for group in groups]
 
 
-def _of_kernel(row: dict[str, str]) -> Profile:
-    """Returns what a row of ncu says, by the names of its columns."""
-    try:
-        found = {name: float(row[at].replace(",", "")) for name, at in METRICS.items()}
-    except (KeyError, ValueError) as error:
-        raise RuntimeError(f"ncu's numbers cannot be read, {error!r}: {row}") from error
-    warps = sum(found[reason] for reason in REASONS)
-    waits = {reason: found[reason] / warps for reason in REASONS}
-    clocks = found["clocks"]
+def _profile(counted: dict) -> Profile:
+    warps = sum(counted[reason] for reason in REASONS)
+    waits = {reason: counted[reason] / warps for reason in REASONS}
+    clocks = counted["clocks"]
     return Profile(
-        row["Kernel Name"],
-        found["nanoseconds"] / 1e6,
-        clocks / found["nanoseconds"],
-        found["instructions"] / (4 * clocks),
-        *(found[pipe] / 100 for pipe in PIPES),
+        counted["kernel"],
+        counted["nanoseconds"] / 1e6,
+        clocks / counted["nanoseconds"],
+        counted["instructions"] / (4 * clocks),
+        *(counted[pipe] / 100 for pipe in PIPES),
         dict(sorted(waits.items(), key=lambda each: -each[1])),
     )
 
 
 def _call_for_ncu(name: str, *settings: str) -> None:
     """Calls a form twice in each setting: to warm up, and for the counters."""
-    attention = named()[name]
+    attention = profilable()[name]
     for setting in settings:
         *shape, is_causal = map(int, setting.split(","))
         torch.manual_seed(0)
         qkv = torch.randn(3, *shape, device="cuda", dtype=torch.bfloat16)
-        q, k, v = as_it_reads(name, *qkv)
+        q, k, v = in_layout_of(name, *qkv)
         with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
             attention(q, k, v, is_causal=bool(is_causal))
             torch.cuda.synchronize()

@@ -3,7 +3,7 @@
 A consumer writes a block of 64 by 64 into shared memory, and TMA adds it to the sums, 16 KiB at
 a time.  In both memories a block keeps the order of the registers that it comes from, so no
 number moves between threads, and each thread writes 16 bytes beside its neighbour's.
-``after_backward_kernel`` knows that order.
+``backward_postprocess_kernel`` knows that order.
 
 Adding from registers, by ``red.global.add.v4.f32``, was slower: the fence that lets wgmma see
 shared memory is compiled to one that waits for everything the thread has under way, additions
@@ -23,10 +23,10 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language._core import builtin
 from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, tma
 
-from kernels.hopper.ring import ROWS
+from kernels.hopper.ring import WGMMA_M
 
 # A barrier of the warps of one function; Triton 3.7 renamed it.
-wait_for_each_other = gl.barrier if hasattr(gl, "barrier") else gl.thread_barrier
+warpgroup_barrier = gl.barrier if hasattr(gl, "barrier") else gl.thread_barrier
 
 
 @builtin
@@ -40,7 +40,7 @@ def async_add(tensor, coordinates, tile, _semantic=None):
 
 @gluon.jit
 def lay_out(tile, PENDING: gl.constexpr, block):
-    """Writes a block, [64, 64], into a tile, in the order that ``after_backward_kernel`` reads.
+    """Writes a block, [64, 64], into a tile, as ``backward_postprocess_kernel`` will read it.
 
     tile: free once at most PENDING of this consumer's copies are still being read
     """
@@ -54,26 +54,26 @@ def lay_out(tile, PENDING: gl.constexpr, block):
 
 
 @gluon.jit
-def send(sums, row, tile):
-    """Starts sums += tile.   row: where in sums; a block has 16 rows of 256 numbers."""
+def send(accum, row, tile):
+    """Starts accum += tile.   row: where in accum; a block has 16 rows of 256 numbers."""
     # Makes writes before the warps' last barrier visible to TMA.  At heads of 128 the compiler
     # puts that barrier here, at 64 into ``release``, after which nothing was written.
     fence_async_shared()
-    async_add(sums, [row, 0], tile)
+    async_add(accum, [row, 0], tile)
 
 
 @gluon.jit
-def add_all(sums, row, tile, block):
-    """Adds a block of 64 or 128 columns to sums, at the end of a program."""
-    if block.shape[1] == ROWS:
+def add_all(accum, row, tile, block):
+    """Adds a block of 64 or 128 columns to accum, at the end of a program."""
+    if block.shape[1] == WGMMA_M:
         lay_out(tile, 0, block)
-        send(sums, row, tile)
+        send(accum, row, tile)
     else:
-        left, right = gl.split(block.reshape([ROWS, 2, ROWS]).permute((0, 2, 1)))
+        left, right = gl.split(block.reshape([WGMMA_M, 2, WGMMA_M]).permute((0, 2, 1)))
         lay_out(tile, 0, left)
-        send(sums, row, tile)
+        send(accum, row, tile)
         lay_out(tile, 0, right)
-        send(sums, row + 16, tile)
+        send(accum, row + 16, tile)
     tma.store_wait(0)
 
 
@@ -126,7 +126,7 @@ def release_semaphore(semaphore):
         "cp.async.bulk.wait_group 0; mov.b32 $0, $1;", "=r,r", [0],
         dtype=gl.int32, is_pure=False, pack=1,
     )  # fmt: skip
-    wait_for_each_other()
+    warpgroup_barrier()
     gl.atomic_add(semaphore, 1, sem="release", scope="gpu")
 
 

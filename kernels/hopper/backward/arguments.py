@@ -14,23 +14,23 @@ from kernels.hopper.ring import Ring
 class Inputs(NamedTuple):
     """What a program that owns keys reads, and the shared memory that TMA fetches it into.
 
-    q, k, v, dout, shift, delta: TMA descriptors   k_tiles, v_tiles: filled once, and kept
+    q, k, v, dout, lse_log2, delta: TMA descriptors   k_tiles, v_tiles: filled once, and kept
     q_ring, do_ring: ring buffers of a block's queries and dout
-    shifts, deltas: one number for each row of those tiles, in stages like theirs
+    lse_stages, delta_stages: one number for each row of those tiles, in stages like theirs
     """
 
     q: tma.tensor_descriptor
     k: tma.tensor_descriptor
     v: tma.tensor_descriptor
     dout: tma.tensor_descriptor
-    shift: tma.tensor_descriptor
+    lse_log2: tma.tensor_descriptor
     delta: tma.tensor_descriptor
     k_tiles: Tiles
     v_tiles: Tiles
     q_ring: Ring
-    shifts: gl.shared_memory_descriptor
+    lse_stages: gl.shared_memory_descriptor
     do_ring: Ring
-    deltas: gl.shared_memory_descriptor
+    delta_stages: gl.shared_memory_descriptor
 
 
 class Outputs(NamedTuple):
@@ -54,7 +54,7 @@ class Sizes(NamedTuple):
 
     scale: of the scores   heads: of queries in one sequence   group: how many share a key head
     splits: how many programs share the heads of a group
-    pairs: of batch and key head, times splits   interleave: see ``share_of``
+    batch_heads: pairs of batch and key head, times splits   interleave: see ``share_of``
     seq_q, seq_k: queries and keys of one sequence   padded_q: queries up to whole blocks
     number: of this program
     """
@@ -63,7 +63,7 @@ class Sizes(NamedTuple):
     heads: gl.tensor
     group: gl.tensor
     splits: gl.tensor
-    pairs: gl.tensor
+    batch_heads: gl.tensor
     interleave: gl.tensor
     seq_q: gl.tensor
     seq_k: gl.tensor
@@ -77,7 +77,7 @@ class QuerySizes(NamedTuple):
     scale: gl.tensor
     heads: gl.tensor
     group: gl.tensor
-    pairs: gl.tensor
+    batch_heads: gl.tensor
     interleave: gl.tensor
     seq_q: gl.tensor
     seq_k: gl.tensor

@@ -7,9 +7,9 @@ registers while queries and dout stream past.  Scores are computed transposed, [
 so they leave one matmul as the left operand of the next.  Only dq is a sum over keys, which
 belong to many programs, so each program adds its part to FP32 sums in global memory.
 
-    before_backward_kernel    computes two numbers for each row; sets the sums to 0
-    hopper_backward_kernel    computes dk and dv, and adds to dq: ``kernel``, ``accumulate_dq``
-    after_backward_kernel     scales and rounds dq
+    backward_preprocess_kernel     computes two numbers for each row; sets the sums to 0
+    hopper_backward_kernel         computes dk and dv, and adds to dq: see ``accumulate_dq``
+    backward_postprocess_kernel    scales and rounds dq
 
 Heads of 256 use ``hopper_dkdv_kernel`` and ``hopper_dq_kernel`` instead: see ``head_dim_256``.
 Where few key heads serve many query heads, several programs share the query heads of one key
@@ -33,10 +33,10 @@ from kernels.flash.tensors import empty_like
 from kernels.hopper.backward.head_dim_256 import hopper_dkdv_kernel
 from kernels.hopper.backward.head_dim_256_dq import hopper_dq_kernel
 from kernels.hopper.backward.kernel import hopper_backward_kernel
-from kernels.hopper.backward.rows import after_backward_kernel, before_backward_kernel
-from kernels.hopper.plan import padded
-from kernels.hopper.ring import ROWS
-from kernels.hopper.tensors import check_hopper, check_like, described
+from kernels.hopper.backward.rows import backward_postprocess_kernel, backward_preprocess_kernel
+from kernels.hopper.plan import padded_head_dim
+from kernels.hopper.ring import WGMMA_M
+from kernels.hopper.tensors import check_hopper, check_like, make_descriptor
 from kernels.launch_cache import entry_for, launch, memoized
 
 REGISTERS = 240  # a thread of a consumer
@@ -130,128 +130,133 @@ def hopper_gradients(
     dq, dk, dv = empty_like(q), empty_like(k), empty_like(v)
     if dq.numel() == 0 or dk.numel() == 0:
         return dq.zero_(), dk.zero_(), dv.zero_()
-    out, lse, dout = out.contiguous(), lse.contiguous(), readable(dout)
+    out, lse, dout = out.contiguous(), lse.contiguous(), make_tma_compatible(dout)
     dlse = None if dlse is None else dlse.contiguous()
     batch, heads, seq_q, head_dim = q.shape
-    columns = padded(head_dim)
+    columns = padded_head_dim(head_dim)
     block_q, block_k = BLOCKS[columns]
     padded_q = round_up(seq_q, max(block_q, 128) if columns == 256 else block_q)
-    shift, delta = torch.empty(2, batch * heads * padded_q, device=q.device).unbind()
-    sums = None
+    lse_log2, delta = torch.empty(2, batch * heads * padded_q, device=q.device).unbind()
+    dq_accum = None
     if columns < 256:
-        sums = torch.empty(batch * heads * padded_q * columns, device=q.device)
+        dq_accum = torch.empty(batch * heads * padded_q * columns, device=q.device)
     dq_semaphores = None
     if deterministic and columns < 256:
         counters = 1 + 2 * batch * heads * padded_q // block_q
         dq_semaphores = torch.zeros(counters, dtype=torch.int32, device=q.device)
-    splits, to_dk, to_dv = 1, dk, dv
+    splits, dk_accum, dv_accum = 1, dk, dv  # nothing to accumulate
     if not deterministic:
         splits = memoized(entry, splits_of, lambda: splits_of(q, k, block_k))
     if splits > 1:
-        numbers = k.shape[:2].numel() * round_up(k.shape[2], block_k) * columns
-        to_dk, to_dv = torch.zeros(2, numbers, device=q.device).unbind()
-    before(out, dout, lse, dlse, shift, delta, sums, padded_q, entry)
-    arguments = (q, k, v, dout, shift, delta, is_causal, scale, padded_q)
-    launch_keys(*arguments, splits, dq_semaphores, sums, to_dk, to_dv, entry)
+        count = k.shape[:2].numel() * round_up(k.shape[2], block_k) * columns
+        dk_accum, dv_accum = torch.zeros(2, count, device=q.device).unbind()
+    launch_preprocess(out, dout, lse, dlse, lse_log2, delta, dq_accum, padded_q, entry)
+    arguments = (q, k, v, dout, lse_log2, delta, is_causal, scale, padded_q)
+    launch_keys(*arguments, splits, dq_semaphores, dq_accum, dk_accum, dv_accum, entry)
     if columns == 256:
         launch_queries(*arguments, dq, entry)
     else:
-        finish(sums, dq, scale, block_q, "dq", entry)
+        launch_postprocess(dq_accum, dq, scale, block_q, "dq", entry)
     if splits > 1:
-        finish(to_dk, dk, scale, ROWS.value, "dk", entry)
-        finish(to_dv, dv, 1.0, ROWS.value, "dv", entry)
+        launch_postprocess(dk_accum, dk, scale, WGMMA_M.value, "dk", entry)
+        launch_postprocess(dv_accum, dv, 1.0, WGMMA_M.value, "dv", entry)
     return dq, dk, dv
 
 
-def before(
+def launch_preprocess(
     out: Tensor, dout: Tensor, lse: Tensor, dlse: Tensor | None,
-    shift: Tensor, delta: Tensor, sums: Tensor | None, padded_q: int, entry: dict | None,
+    lse_log2: Tensor, delta: Tensor, dq_accum: Tensor | None, padded_q: int, entry: dict | None,
 ) -> CompiledKernel:  # fmt: skip
-    """Starts ``before_backward_kernel``, and returns it compiled."""
+    """Starts ``backward_preprocess_kernel``, and returns it compiled."""
 
     def prepare():
         batch, heads, seq_q, head_dim = out.shape
-        rows, strides = ROWS.value, (x // 8 for x in dout.stride()[:-1])
+        rows, strides = WGMMA_M.value, (x // 8 for x in dout.stride()[:-1])
         arguments = (
-            out, dout, lse, dlse, shift, delta, sums, heads, seq_q, padded_q, *strides
+            out, dout, lse, dlse, lse_log2, delta, dq_accum, heads, seq_q, padded_q, *strides
         )  # fmt: skip
-        options = dict(HEAD_DIM=head_dim, COLUMNS=padded(head_dim), BLOCK=rows, num_warps=4)
+        columns = padded_head_dim(head_dim)
+        options = dict(HEAD_DIM=head_dim, COLUMNS=columns, BLOCK=rows, num_warps=4)
         return (batch * heads * padded_q // rows,), arguments, options
 
-    tensors = (out, dout, lse, dlse, shift, delta, sums)
-    return launch(before_backward_kernel, entry, None, tensors, prepare)
+    tensors = (out, dout, lse, dlse, lse_log2, delta, dq_accum)
+    return launch(backward_preprocess_kernel, entry, None, tensors, prepare)
 
 
 def launch_keys(
-    q: Tensor, k: Tensor, v: Tensor, dout: Tensor, shift: Tensor, delta: Tensor,
+    q: Tensor, k: Tensor, v: Tensor, dout: Tensor, lse_log2: Tensor, delta: Tensor,
     is_causal: bool, scale: float, padded_q: int,
-    splits: int, dq_semaphores: Tensor | None, sums: Tensor | None, dk: Tensor, dv: Tensor,
+    splits: int, dq_semaphores: Tensor | None, dq_accum: Tensor | None, dk: Tensor, dv: Tensor,
     entry: dict | None = None,
 ) -> CompiledKernel:  # fmt: skip
     """Starts the kernel whose programs own keys, and returns it compiled."""
-    wide = padded(q.shape[-1]) == 256
+    wide = padded_head_dim(q.shape[-1]) == 256
 
     def prepare():
-        columns, rows = padded(q.shape[-1]), ROWS.value
+        columns, rows = padded_head_dim(q.shape[-1]), WGMMA_M.value
         block_q, block_k = BLOCKS[columns]
         heads, key_heads, seq_k = q.shape[1], k.shape[1], k.shape[2]
-        pairs = k.shape[0] * key_heads * splits
+        batch_heads = k.shape[0] * key_heads * splits
         inputs = (
-            described(q, block_q, columns),
-            described(k, rows, columns), described(v, rows, columns),
-            described(dout, block_q, columns),
-            numbers(shift, block_q), numbers(delta, block_q),
+            make_descriptor(q, block_q, columns),
+            make_descriptor(k, rows, columns), make_descriptor(v, rows, columns),
+            make_descriptor(dout, block_q, columns),
+            make_row_descriptor(lse_log2, block_q), make_row_descriptor(delta, block_q),
         )  # fmt: skip
-        outputs = [added(x) if splits > 1 else described(x, rows, columns) for x in (dk, dv)]
+        outputs = [
+            make_reduce_descriptor(x) if splits > 1 else make_descriptor(x, rows, columns)
+            for x in (dk, dv)
+        ]
+        if not wide:
+            outputs = [make_reduce_descriptor(dq_accum), *outputs, dq_semaphores]
         arguments = (
-            *inputs, *(outputs if wide else (added(sums), *outputs, dq_semaphores)), scale,
-            heads, heads // key_heads, splits, pairs, interleaved(is_causal, pairs, seq_k),
-            q.shape[2], seq_k, padded_q,
+            *inputs, *outputs, scale, heads, heads // key_heads, splits, batch_heads,
+            interleaved_heads(is_causal, batch_heads, seq_k), q.shape[2], seq_k, padded_q,
         )  # fmt: skip
         options = dict(REGISTERS=REGISTERS, CAUSAL=is_causal, SPLIT=splits > 1, num_warps=4)
-        return (pairs * triton.cdiv(seq_k, block_k),), arguments, options
+        return (batch_heads * triton.cdiv(seq_k, block_k),), arguments, options
 
     kernel = hopper_dkdv_kernel if wide else hopper_backward_kernel
-    tensors = (q, k, v, dout, shift, delta, sums, dk, dv, dq_semaphores)
+    tensors = (q, k, v, dout, lse_log2, delta, dq_accum, dk, dv, dq_semaphores)
     return launch(kernel, entry, splits, tensors, prepare)
 
 
 def launch_queries(
-    q: Tensor, k: Tensor, v: Tensor, dout: Tensor, shift: Tensor, delta: Tensor,
+    q: Tensor, k: Tensor, v: Tensor, dout: Tensor, lse_log2: Tensor, delta: Tensor,
     is_causal: bool, scale: float, padded_q: int, dq: Tensor, entry: dict | None = None,
 ) -> CompiledKernel:  # fmt: skip
     """Starts the kernel whose programs own queries, and returns it compiled."""
 
     def prepare():
         batch, heads, seq_q, head_dim = q.shape
-        columns, pairs = padded(head_dim), batch * heads
+        columns, batch_heads = padded_head_dim(head_dim), batch * heads
         arguments = (
-            *(described(x, ROWS.value, columns) for x in (q, k, v, dout)), shift, delta,
-            described(dq, ROWS.value, columns),
-            scale, heads, heads // k.shape[1], pairs, interleaved(is_causal, pairs, seq_q),
-            seq_q, k.shape[2], padded_q,
+            *(make_descriptor(x, WGMMA_M.value, columns) for x in (q, k, v, dout)),
+            lse_log2, delta, make_descriptor(dq, WGMMA_M.value, columns),
+            scale, heads, heads // k.shape[1], batch_heads,
+            interleaved_heads(is_causal, batch_heads, seq_q), seq_q, k.shape[2], padded_q,
         )  # fmt: skip
         options = dict(REGISTERS=REGISTERS, CAUSAL=is_causal, num_warps=4)
-        return (pairs * triton.cdiv(seq_q, 128),), arguments, options
+        return (batch_heads * triton.cdiv(seq_q, 128),), arguments, options
 
-    tensors = (q, k, v, dout, shift, delta, dq)
+    tensors = (q, k, v, dout, lse_log2, delta, dq)
     return launch(hopper_dq_kernel, entry, None, tensors, prepare)
 
 
-def finish(
-    sums: Tensor, gradient: Tensor, scale: float, block: int, of: str, entry: dict | None
+def launch_postprocess(
+    accum: Tensor, gradient: Tensor, scale: float, block: int, name: str, entry: dict | None
 ) -> CompiledKernel:
-    """Writes gradient = scale · sums, from ``lay_out``'s order, in blocks of ``block`` rows."""
+    """Writes gradient = scale · accum, from ``lay_out``'s order, in blocks of so many rows."""
 
     def prepare():
-        *pairs, rows, head_dim = gradient.shape
-        columns = padded(head_dim)
-        padded_rows = sums.numel() // (columns * math.prod(pairs))
+        *batch_heads, rows, head_dim = gradient.shape
+        columns = padded_head_dim(head_dim)
+        padded_rows = accum.numel() // (columns * math.prod(batch_heads))
         options = dict(HEAD_DIM=head_dim, COLUMNS=columns, BLOCK=block, num_warps=4)
-        arguments = (sums, gradient, scale, rows, padded_rows)
-        return (sums.numel() // ROWS.value**2,), arguments, options
+        arguments = (accum, gradient, scale, rows, padded_rows)
+        return (accum.numel() // WGMMA_M.value**2,), arguments, options
 
-    return launch(after_backward_kernel, entry, of, (sums, gradient), prepare)
+    return launch(backward_postprocess_kernel, entry, name, (accum, gradient), prepare)
 
 
 def splits_of(q: Tensor, k: Tensor, block_k: int) -> int:
@@ -263,9 +268,9 @@ def splits_of(q: Tensor, k: Tensor, block_k: int) -> int:
     return next((x for x in divisors if x * programs >= sms), group)
 
 
-def interleaved(is_causal: bool, pairs: int, rows: int) -> int:
+def interleaved_heads(is_causal: bool, batch_heads: int, rows: int) -> int:
     """Returns how many heads are worked on at a time: causal, as many as have 2**15 rows."""
-    return min(pairs, triton.cdiv(2**15, rows)) if is_causal else 1
+    return min(batch_heads, triton.cdiv(2**15, rows)) if is_causal else 1
 
 
 def round_up(count: int, block: int) -> int:
@@ -275,7 +280,7 @@ def round_up(count: int, block: int) -> int:
 # Descriptors for TMA.
 
 
-def readable(x: Tensor) -> Tensor:
+def make_tma_compatible(x: Tensor) -> Tensor:
     """Returns x, or a contiguous copy if TMA can't read its rows in pieces of 16 bytes."""
     strides_fit = x.stride(-1) == 1 and all(stride % 8 == 0 for stride in x.stride()[:-1])
     if strides_fit and x.data_ptr() % 16 == 0:
@@ -283,17 +288,17 @@ def readable(x: Tensor) -> Tensor:
     return x.clone(memory_format=torch.contiguous_format)
 
 
-def numbers(x: Tensor, count: int) -> TensorDescriptor:
+def make_row_descriptor(x: Tensor, count: int) -> TensorDescriptor:
     """Returns a descriptor of one number a row, ``count`` rows at a time."""
-    return TensorDescriptor(x, list(x.shape), [1], [count], layout_of_numbers(count))
+    return TensorDescriptor(x, list(x.shape), [1], [count], row_layout(count))
 
 
 @cache
-def layout_of_numbers(count: int) -> gl.NVMMASharedLayout:
+def row_layout(count: int) -> gl.NVMMASharedLayout:
     return gl.NVMMASharedLayout.get_default_for([count], gl.float32)
 
 
-def added(x: Tensor) -> TensorDescriptor:
+def make_reduce_descriptor(x: Tensor) -> TensorDescriptor:
     """Returns a descriptor by which TMA adds 16 rows of 256 numbers, not swizzled."""
     layout = gl.NVMMASharedLayout(swizzle_byte_width=0, element_bitwidth=32, rank=2)
     return TensorDescriptor(x, [x.numel() // 256, 256], [256, 1], [16, 256], layout)

@@ -31,15 +31,15 @@ from kernels.hopper.backward.arguments import Inputs, Sizes
 from kernels.hopper.backward.kernel import COUNTS
 from kernels.hopper.backward.schedule import (
     allocate_row_values,
+    apply_mask,
     make_tiles,
-    masked,
     own_tile,
-    pinned,
+    pin,
     produce,
     work_of,
 )
 from kernels.hopper.kernel import PRODUCER_REGISTERS
-from kernels.hopper.ring import ROWS, barriers, make_ring, release, wait_for_tile
+from kernels.hopper.ring import WGMMA_M, barriers, make_ring, release, wait_for_tile
 
 STAGES = gl.constexpr(2)
 
@@ -47,14 +47,14 @@ STAGES = gl.constexpr(2)
 class ScoreTiles(NamedTuple):
     """Tiles of [keys, queries], which both consumers write and read, and their mbarriers.
 
-    full: both halves are written   free: both consumers have read them   done: both have ended
+    full: both halves are written   empty: both consumers have read them   done: both have ended
     """
 
     weights: gl.shared_memory_descriptor
     dscores: gl.shared_memory_descriptor
     weights_full: gl.shared_memory_descriptor
     dscores_full: gl.shared_memory_descriptor
-    free: gl.shared_memory_descriptor
+    empty: gl.shared_memory_descriptor
     done: gl.shared_memory_descriptor
 
 
@@ -89,11 +89,11 @@ def consume_queries(
     SUMS: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, OWN, 16])
     BY_QUERY: gl.constexpr = gl.SliceLayout(0, SCORES)
     scale_log2 = sizes.scale * LOG2_E
-    work = work_of(sizes, BLOCK_Q, ROWS, CAUSAL, False)
+    work = work_of(sizes, BLOCK_Q, WGMMA_M, CAUSAL, False)
     first_key = work.first_key
-    zeros = gl.zeros([ROWS, OWN_Q], gl.float32, SCORES)
-    dkeys = gl.zeros([ROWS, OWN], gl.float32, SUMS)
-    dvalues = gl.zeros([ROWS, OWN], gl.float32, SUMS)
+    zeros = gl.zeros([WGMMA_M, OWN_Q], gl.float32, SCORES)
+    dkeys = gl.zeros([WGMMA_M, OWN], gl.float32, SUMS)
+    dvalues = gl.zeros([WGMMA_M, OWN], gl.float32, SUMS)
     mbarrier.wait(keys.full.index(0), 0)
     mbarrier.wait(values.full.index(0), 0)
     block = work.start
@@ -106,15 +106,16 @@ def consume_queries(
         dout = wait_for_tile(douts, i)
         own = dout.slice(CONSUMER * OWN_Q, OWN_Q, dim=0).permute((1, 0))
         dweights = warpgroup_mma(all_values, own, zeros, use_acc=False, is_async=True)
-        row_shift = inputs.shifts.index(stage).slice(CONSUMER * OWN_Q, OWN_Q).load(BY_QUERY)
-        row_delta = inputs.deltas.index(stage).slice(CONSUMER * OWN_Q, OWN_Q).load(BY_QUERY)
-        mbarrier.wait(score_tiles.free.index(stage), bit ^ 1)
+        lse_tile, delta_tile = inputs.lse_stages.index(stage), inputs.delta_stages.index(stage)
+        row_lse_log2 = lse_tile.slice(CONSUMER * OWN_Q, OWN_Q).load(BY_QUERY)
+        row_delta = delta_tile.slice(CONSUMER * OWN_Q, OWN_Q).load(BY_QUERY)
+        mbarrier.wait(score_tiles.empty.index(stage), bit ^ 1)
 
         scores = warpgroup_mma_wait(1, deps=(scores,))
-        weights = gl.exp2(scores * scale_log2 - row_shift[None, :])
+        weights = gl.exp2(scores * scale_log2 - row_lse_log2[None, :])
         first_query = block * BLOCK_Q + CONSUMER * OWN_Q
-        if (first_key + ROWS > seq_k) | (CAUSAL and first_key + ROWS > first_query + 1):
-            weights = masked(weights, first_key, pinned(first_query), seq_k, 0, CAUSAL)
+        if (first_key + WGMMA_M > seq_k) | (CAUSAL and first_key + WGMMA_M > first_query + 1):
+            weights = apply_mask(weights, first_key, pin(first_query), seq_k, 0, CAUSAL)
         weights_tile = score_tiles.weights.index(stage)
         weights_tile.slice(CONSUMER * OWN_Q, OWN_Q, dim=1).store(weights.to(DTYPE))
         fence_async_shared()
@@ -137,7 +138,7 @@ def consume_queries(
         release(douts, i)
         dkeys = warpgroup_mma_wait(0, deps=(dkeys,))
         release(queries, i)
-        mbarrier.arrive(score_tiles.free.index(stage), count=1)
+        mbarrier.arrive(score_tiles.empty.index(stage), count=1)
         block += 1
         if block == work.blocks:
             block = work.start
@@ -148,8 +149,8 @@ def consume_queries(
     all_keys, all_values = own_tile(keys, 0), own_tile(values, 0)
     if SPLIT:
         tile = work.batch * (sizes.heads // sizes.group) + work.key_head
-        tile = tile * gl.cdiv(seq_k, ROWS) + first_key // ROWS
-        row = tile * (ROWS * COLUMNS // 256) + CONSUMER * (ROWS * OWN // 256)
+        tile = tile * gl.cdiv(seq_k, WGMMA_M) + first_key // WGMMA_M
+        row = tile * (WGMMA_M * COLUMNS // 256) + CONSUMER * (WGMMA_M * OWN // 256)
         add_all(outputs.dv, row, staging.index(CONSUMER), dvalues)
         add_all(outputs.dk, row, staging.index(CONSUMER), dkeys)
     else:
@@ -168,19 +169,20 @@ def consume_queries(
 
 @gluon.jit(do_not_specialize=COUNTS)
 def hopper_dkdv_kernel(
-    q, k, v, dout, shift, delta, dk, dv,
-    scale, heads, group, splits, pairs, interleave, seq_q, seq_k, padded_q,
+    q, k, v, dout, lse_log2, delta, dk, dv,
+    scale, heads, group, splits, batch_heads, interleave, seq_q, seq_k, padded_q,
     REGISTERS: gl.constexpr, CAUSAL: gl.constexpr, SPLIT: gl.constexpr,
 ):  # fmt: skip
     """Writes dk and dv of one block of 64 keys.  Arguments as in ``hopper_backward_kernel``."""
     BLOCK_Q: gl.constexpr = q.block_type.shape[2]
     queries, douts = make_ring(q, STAGES, 2), make_ring(dout, STAGES, 2)
-    shifts, deltas = allocate_row_values(shift, STAGES), allocate_row_values(delta, STAGES)
+    lse_stages = allocate_row_values(lse_log2, STAGES)
+    delta_stages = allocate_row_values(delta, STAGES)
     keys, values = make_tiles(k, 1), make_tiles(v, 1)
     SCORE_TILE: gl.constexpr = gl.NVMMASharedLayout(128, 16, 2)
     score_tiles = ScoreTiles(
-        gl.allocate_shared_memory(q.dtype, [STAGES, ROWS, BLOCK_Q], SCORE_TILE),
-        gl.allocate_shared_memory(q.dtype, [STAGES, ROWS, BLOCK_Q], SCORE_TILE),
+        gl.allocate_shared_memory(q.dtype, [STAGES, WGMMA_M, BLOCK_Q], SCORE_TILE),
+        gl.allocate_shared_memory(q.dtype, [STAGES, WGMMA_M, BLOCK_Q], SCORE_TILE),
         barriers(STAGES, 2),
         barriers(STAGES, 2),
         barriers(STAGES, 2),
@@ -191,12 +193,12 @@ def hopper_dkdv_kernel(
         staging = keys.tiles._reinterpret(gl.float32, [2, 16, 256], dk.layout)
     fence_async_shared()
     inputs = Inputs(
-        q, k, v, dout, shift, delta, keys, values, queries, shifts, douts, deltas
+        q, k, v, dout, lse_log2, delta, keys, values, queries, lse_stages, douts, delta_stages
     )  # fmt: skip
     outputs = Outputs(dk, dv, score_tiles, staging)
     number = gl.program_id(0)
     sizes = Sizes(
-        scale, heads, group, splits, pairs, interleave, seq_q, seq_k, padded_q, number
+        scale, heads, group, splits, batch_heads, interleave, seq_q, seq_k, padded_q, number
     )  # fmt: skip
     gl.warp_specialize(
         [

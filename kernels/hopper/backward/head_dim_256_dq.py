@@ -22,21 +22,21 @@ from kernels.flash.schedule import LOG2_E
 from kernels.hopper.backward.arguments import QuerySizes
 from kernels.hopper.backward.schedule import (
     Tiles,
+    apply_mask,
     fetch_once,
     make_tiles,
-    masked,
     own_tile,
-    pinned,
+    pin,
     share_of,
 )
 from kernels.hopper.kernel import PRODUCER_REGISTERS
-from kernels.hopper.ring import ROWS, Ring, fetch, make_ring, release, wait_for_tile
+from kernels.hopper.ring import WGMMA_M, Ring, fetch, make_ring, release, wait_for_tile
 
 
 class QueryTensors(NamedTuple):
     """Tensors in global memory, and the shared memory that they're fetched into.
 
-    q, k, v, dout, dq: TMA descriptors, tiles of 64 rows   shift, delta: pointers
+    q, k, v, dout, dq: TMA descriptors, tiles of 64 rows   lse_log2, delta: pointers
     q_tiles, do_tiles: filled once, a tile for each consumer   k_ring, v_ring: ring buffers
     """
 
@@ -48,7 +48,7 @@ class QueryTensors(NamedTuple):
     do_tiles: Tiles
     k_ring: Ring
     v_ring: Ring
-    shift: gl.tensor
+    lse_log2: gl.tensor
     delta: gl.tensor
     dq: tma.tensor_descriptor
 
@@ -57,11 +57,12 @@ class QueryTensors(NamedTuple):
 def queries_of(sizes, CAUSAL: gl.constexpr):
     """Returns batch, head, first query and blocks of keys of this program."""
     seq_k = sizes.seq_k
-    blocks = gl.cdiv(sizes.seq_q, 2 * ROWS)
-    pair, rank = share_of(blocks, sizes.pairs, sizes.interleave, gl.program_id(0))
-    first_query = (blocks - 1 - rank) * 2 * ROWS
-    seen = gl.minimum(seq_k, first_query + 2 * ROWS) if CAUSAL else seq_k
-    return pair // sizes.heads, pair % sizes.heads, first_query, gl.cdiv(seen, ROWS)
+    blocks = gl.cdiv(sizes.seq_q, 2 * WGMMA_M)
+    batch_head, rank = share_of(blocks, sizes.batch_heads, sizes.interleave, gl.program_id(0))
+    first_query = (blocks - 1 - rank) * 2 * WGMMA_M
+    seen = gl.minimum(seq_k, first_query + 2 * WGMMA_M) if CAUSAL else seq_k
+    batch, head = batch_head // sizes.heads, batch_head % sizes.heads
+    return batch, head, first_query, gl.cdiv(seen, WGMMA_M)
 
 
 @gluon.jit
@@ -70,7 +71,7 @@ def produce_keys(tensors, sizes, CAUSAL: gl.constexpr):
     batch, head, first_query, blocks = queries_of(sizes, CAUSAL)
     fetch_once(tensors.q, tensors.q_tiles, batch, head, first_query)
     for i in range(blocks):
-        key_head, row = head // sizes.group, i * ROWS
+        key_head, row = head // sizes.group, i * WGMMA_M
         fetch(tensors.k, tensors.k_ring, i, batch, key_head, row)
         if i == 0:
             fetch_once(tensors.dout, tensors.do_tiles, batch, head, first_query)
@@ -86,17 +87,17 @@ def consume_keys(tensors, sizes, CONSUMER: gl.constexpr, CAUSAL: gl.constexpr):
     seq_k = sizes.seq_k
     DTYPE: gl.constexpr = tensors.q.dtype
     COLUMNS: gl.constexpr = tensors.q.block_type.shape[3]
-    SCORES: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, ROWS, 16])
+    SCORES: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, WGMMA_M, 16])
     SUMS: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, COLUMNS, 16])
     LEFT: gl.constexpr = gl.DotOperandLayout(0, SUMS, 2)
     scale_log2 = sizes.scale * LOG2_E
     batch, head, first_query, blocks = queries_of(sizes, CAUSAL)
-    first_query += CONSUMER * ROWS
+    first_query += CONSUMER * WGMMA_M
     row = (batch * sizes.heads + head).to(gl.int64) * sizes.padded_q + first_query
-    row += gl.arange(0, ROWS, gl.SliceLayout(1, SCORES))
-    row_shift, row_delta = gl.load(tensors.shift + row), gl.load(tensors.delta + row)
-    zeros = gl.zeros([ROWS, ROWS], gl.float32, SCORES)
-    dqueries = gl.zeros([ROWS, COLUMNS], gl.float32, SUMS)
+    row += gl.arange(0, WGMMA_M, gl.SliceLayout(1, SCORES))
+    row_lse_log2, row_delta = gl.load(tensors.lse_log2 + row), gl.load(tensors.delta + row)
+    zeros = gl.zeros([WGMMA_M, WGMMA_M], gl.float32, SCORES)
+    dqueries = gl.zeros([WGMMA_M, COLUMNS], gl.float32, SUMS)
     mbarrier.wait(queries.full.index(0), 0)
     mbarrier.wait(douts.full.index(0), 0)
     for i in range(blocks):
@@ -108,10 +109,10 @@ def consume_keys(tensors, sizes, CONSUMER: gl.constexpr, CAUSAL: gl.constexpr):
         value = wait_for_tile(values, i).permute((1, 0))
         dweights = warpgroup_mma(own_dout, value, zeros, use_acc=False, is_async=True)
         scores = warpgroup_mma_wait(1, deps=(scores,))
-        weights = gl.exp2(scores * scale_log2 - row_shift[:, None])
-        first_key = i * ROWS
-        if (first_key + ROWS > seq_k) | (CAUSAL and first_key + ROWS > first_query + 1):
-            weights = masked(weights, pinned(first_key), first_query, seq_k, 1, CAUSAL)
+        weights = gl.exp2(scores * scale_log2 - row_lse_log2[:, None])
+        first_key = i * WGMMA_M
+        if (first_key + WGMMA_M > seq_k) | (CAUSAL and first_key + WGMMA_M > first_query + 1):
+            weights = apply_mask(weights, pin(first_key), first_query, seq_k, 1, CAUSAL)
         dweights = warpgroup_mma_wait(0, deps=(dweights,))
         release(values, i)
         dscores = (weights * (dweights - row_delta[:, None])).to(DTYPE)
@@ -128,25 +129,25 @@ def consume_keys(tensors, sizes, CONSUMER: gl.constexpr, CAUSAL: gl.constexpr):
     tma.store_wait(0)
 
 
-QUERY_COUNTS = ["heads", "group", "pairs", "interleave", "seq_q", "seq_k", "padded_q"]
+QUERY_COUNTS = ["heads", "group", "batch_heads", "interleave", "seq_q", "seq_k", "padded_q"]
 
 
 @gluon.jit(do_not_specialize=QUERY_COUNTS)
 def hopper_dq_kernel(
-    q, k, v, dout, shift, delta, dq,
-    scale, heads, group, pairs, interleave, seq_q, seq_k, padded_q,
+    q, k, v, dout, lse_log2, delta, dq,
+    scale, heads, group, batch_heads, interleave, seq_q, seq_k, padded_q,
     REGISTERS: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
     """Writes dq of 128 queries.
 
-    q, k, v, dout, dq: tensor descriptors, tiles of 64 rows   shift, delta: pointers
-    pairs: of batch and head   interleave: see ``share_of``
+    q, k, v, dout, dq: tensor descriptors, tiles of 64 rows   lse_log2, delta: pointers
+    batch_heads: pairs of batch and head   interleave: see ``share_of``
     """
     queries, douts = make_tiles(q, 2), make_tiles(dout, 2)  # a tile for each consumer
     keys, values = make_ring(k, 2, 2), make_ring(v, 1, 2)
     fence_async_shared()
-    tensors = QueryTensors(q, k, v, dout, queries, douts, keys, values, shift, delta, dq)
-    sizes = QuerySizes(scale, heads, group, pairs, interleave, seq_q, seq_k, padded_q)
+    tensors = QueryTensors(q, k, v, dout, queries, douts, keys, values, lse_log2, delta, dq)
+    sizes = QuerySizes(scale, heads, group, batch_heads, interleave, seq_q, seq_k, padded_q)
     gl.warp_specialize(
         [
             (consume_keys, (tensors, sizes, 0, CAUSAL)),

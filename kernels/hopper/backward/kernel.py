@@ -5,7 +5,7 @@ warpgroups multiply.  Each consumer owns 64 keys and their values, and sums thei
 dvalues in its registers.  For each block of queries it computes
 
     scores   = keys · queriesᵀ                    [64 keys, queries]: transposed, so that
-    weights  = exp2(scores · scale_log2 - shift)    what comes out of one product
+    weights  = exp2(scores · scale_log2 - lse_log2)    what comes out of one product
     dweights = values · doutᵀ                       is the left operand of the next one
     dscores  = weights ∘ (dweights - delta)         without leaving its registers
     dvalues += weights · dout
@@ -62,15 +62,15 @@ from kernels.hopper.backward.arguments import Inputs, Outputs, Sizes
 from kernels.hopper.backward.schedule import (
     allocate_row_values,
     allocate_tiles,
+    apply_mask,
     make_tiles,
-    masked,
     own_tile,
-    pinned,
+    pin,
     produce,
     work_of,
 )
 from kernels.hopper.kernel import PRODUCER_REGISTERS
-from kernels.hopper.ring import ROWS, Ring, barriers, make_ring, release, wait_for_tile
+from kernels.hopper.ring import WGMMA_M, Ring, barriers, make_ring, release, wait_for_tile
 
 STAGES = gl.constexpr(2)  # of every ring
 
@@ -85,10 +85,10 @@ def start_dqueries(dscores, tile_number, keys, zeros, CONSUMER: gl.constexpr):
     for i in gl.static_range(2):
         left = dscores.tiles.index(2 * stage + i)
         right = own_tile(keys, i)
-        if COLUMNS == ROWS:
-            left = left.slice(CONSUMER * ROWS, ROWS, dim=1)
+        if COLUMNS == WGMMA_M:
+            left = left.slice(CONSUMER * WGMMA_M, WGMMA_M, dim=1)
         else:
-            right = right.slice(CONSUMER * ROWS, ROWS, dim=1)
+            right = right.slice(CONSUMER * WGMMA_M, WGMMA_M, dim=1)
         left = left.permute((1, 0))
         total = warpgroup_mma(left, right, total, use_acc=i > 0, is_async=True)
     return total
@@ -98,7 +98,7 @@ def start_dqueries(dscores, tile_number, keys, zeros, CONSUMER: gl.constexpr):
 def share_dscores(dscores, ring, tile_number, CONSUMER: gl.constexpr):
     """Writes this consumer's dscores for both, once those of 2 steps before are multiplied."""
     stage = tile_number % STAGES
-    mbarrier.wait(ring.free.index(stage), (tile_number // STAGES & 1) ^ 1)
+    mbarrier.wait(ring.empty.index(stage), (tile_number // STAGES & 1) ^ 1)
     ring.tiles.index(2 * stage + CONSUMER).store(dscores)
     fence_async_shared()  # so that wgmma sees it
     mbarrier.arrive(ring.full.index(stage), count=1)
@@ -111,29 +111,29 @@ def consume(
 ):  # fmt: skip
     """A consumer warpgroup: writes dk and dv of its 64 keys, and adds its part of dq.
 
-    After a step the tiles of queries, dout and dscores that it read are free.  The three rings
-    share one mbarrier for that.
+    After a step the tiles of queries, dout and dscores that it read are empty again: one
+    mbarrier of all three rings says so.
     """
     keys, values, queries, douts = inputs.k_tiles, inputs.v_tiles, inputs.q_ring, inputs.do_ring
     dscores_ring, staging, seq_k = outputs.dscores, outputs.staging, sizes.seq_k
     DTYPE: gl.constexpr = inputs.q.dtype
     BLOCK_Q: gl.constexpr = inputs.q.block_type.shape[2]
     COLUMNS: gl.constexpr = inputs.q.block_type.shape[3]
-    BLOCK_K: gl.constexpr = 2 * ROWS
+    BLOCK_K: gl.constexpr = 2 * WGMMA_M
     SCORES: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_Q, 16])
     SUMS: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, COLUMNS, 16])
-    HALF: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, ROWS, 16])
-    LARGE: gl.constexpr = COLUMNS > ROWS
+    HALF: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, WGMMA_M, 16])
+    LARGE: gl.constexpr = COLUMNS > WGMMA_M
     LEFT: gl.constexpr = gl.DotOperandLayout(0, SUMS, 2)
     BY_QUERY: gl.constexpr = gl.SliceLayout(0, SCORES)
     scale_log2 = sizes.scale * LOG2_E
     work = work_of(sizes, BLOCK_Q, BLOCK_K, CAUSAL, DETERMINISTIC)
-    own_key = work.first_key + CONSUMER * ROWS
+    own_key = work.first_key + CONSUMER * WGMMA_M
     steps = (work.blocks - work.start) * (work.end_head - work.first_head)
-    zeros = gl.zeros([ROWS, BLOCK_Q], gl.float32, SCORES)
-    half_zeros = gl.zeros([ROWS, ROWS], gl.float32, HALF)
-    dkeys = gl.zeros([ROWS, COLUMNS], gl.float32, SUMS)
-    dvalues = gl.zeros([ROWS, COLUMNS], gl.float32, SUMS)
+    zeros = gl.zeros([WGMMA_M, BLOCK_Q], gl.float32, SCORES)
+    half_zeros = gl.zeros([WGMMA_M, WGMMA_M], gl.float32, HALF)
+    dkeys = gl.zeros([WGMMA_M, COLUMNS], gl.float32, SUMS)
+    dvalues = gl.zeros([WGMMA_M, COLUMNS], gl.float32, SUMS)
 
     mbarrier.wait(keys.full.index(0), 0)
     mbarrier.wait(values.full.index(0), 0)
@@ -154,7 +154,7 @@ def consume(
         )
         douts_tile = wait_for_tile(douts, i)
         if LARGE:
-            row_delta = inputs.deltas.index(i % STAGES).load(BY_QUERY)
+            row_delta = inputs.delta_stages.index(i % STAGES).load(BY_QUERY)
             dweights = zeros - row_delta[None, :]
             dweights = warpgroup_mma(
                 own_values, douts_tile.permute((1, 0)), dweights, is_async=True
@@ -170,18 +170,18 @@ def consume(
                     CONSUMER, BLOCK_Q, BLOCK_K, CAUSAL,
                 )  # fmt: skip
         scores = warpgroup_mma_wait(1, deps=(scores,))
-        row_shift = inputs.shifts.index(i % STAGES).load(BY_QUERY)
-        weights = gl.exp2(scores * scale_log2 - row_shift[None, :])
+        row_lse_log2 = inputs.lse_stages.index(i % STAGES).load(BY_QUERY)
+        weights = gl.exp2(scores * scale_log2 - row_lse_log2[None, :])
         first_query = block * BLOCK_Q
-        if (own_key + ROWS > seq_k) | (CAUSAL and own_key + ROWS > first_query + 1):
-            weights = masked(weights, own_key, pinned(first_query), seq_k, 0, CAUSAL)
+        if (own_key + WGMMA_M > seq_k) | (CAUSAL and own_key + WGMMA_M > first_query + 1):
+            weights = apply_mask(weights, own_key, pin(first_query), seq_k, 0, CAUSAL)
         left = gl.convert_layout(weights.to(DTYPE), LEFT)
         dvalues = warpgroup_mma(left, douts_tile, dvalues, is_async=True)
         dweights = warpgroup_mma_wait(1, deps=(dweights,))
         if LARGE:
             dscores = (weights * dweights).to(DTYPE)
         else:
-            row_delta = inputs.deltas.index(i % STAGES).load(BY_QUERY)
+            row_delta = inputs.delta_stages.index(i % STAGES).load(BY_QUERY)
             dscores = (weights * (dweights - row_delta[None, :])).to(DTYPE)
             share_dscores(dscores, dscores_ring, i + 1, CONSUMER)
         left = gl.convert_layout(dscores, LEFT)
@@ -227,10 +227,10 @@ def consume(
         release_semaphore(outputs.dq_semaphores + (2 * before + CONSUMER + 1))
 
     if SPLIT:
-        pair = work.batch * (sizes.heads // sizes.group) + work.key_head
-        tile = pair * gl.cdiv(seq_k, BLOCK_K) * 2 + own_key // ROWS
-        add_all(outputs.dv, tile * (ROWS * COLUMNS // 256), own_staging, dvalues)
-        add_all(outputs.dk, tile * (ROWS * COLUMNS // 256), own_staging, dkeys)
+        batch_head = work.batch * (sizes.heads // sizes.group) + work.key_head
+        tile = batch_head * gl.cdiv(seq_k, BLOCK_K) * 2 + own_key // WGMMA_M
+        add_all(outputs.dv, tile * (WGMMA_M * COLUMNS // 256), own_staging, dvalues)
+        add_all(outputs.dk, tile * (WGMMA_M * COLUMNS // 256), own_staging, dkeys)
     else:
         # Out through the tile of values, which nobody else reads.
         tile, own_values = values.tiles.index(CONSUMER), own_tile(values, CONSUMER)
@@ -245,27 +245,27 @@ def consume(
         tma.store_wait(0)
 
 
-COUNTS = ["heads", "group", "splits", "pairs", "interleave", "seq_q", "seq_k", "padded_q"]
+COUNTS = ["heads", "group", "splits", "batch_heads", "interleave", "seq_q", "seq_k", "padded_q"]
 
 
 @gluon.jit(do_not_specialize=COUNTS)
 def hopper_backward_kernel(
-    q, k, v, dout, shift, delta, dq, dk, dv, dq_semaphores,
-    scale, heads, group, splits, pairs, interleave, seq_q, seq_k, padded_q,
+    q, k, v, dout, lse_log2, delta, dq, dk, dv, dq_semaphores,
+    scale, heads, group, splits, batch_heads, interleave, seq_q, seq_k, padded_q,
     REGISTERS: gl.constexpr, CAUSAL: gl.constexpr, SPLIT: gl.constexpr,
 ):  # fmt: skip
     """Writes dk and dv of one block of 128 keys, and adds its part of dq.
 
     q, dout: tensor descriptors of [batch, heads, rows, columns], tiles of a block of queries
     k, v, dk, dv: the same of [batch, key heads, rows, columns], tiles of 64 keys
-    shift, delta: of one number a row, [batch · heads · padded_q], tiles of a block of queries
+    lse_log2, delta: one number a row, [batch · heads · padded_q], tiles of a block of queries
     dq: of FP32 sums, 256 a row, tiles of 16 rows: see ``lay_out``
     dq_semaphores: None, or a pointer to counters, all 0: the first numbers programs as they
     start, and the others, one for each block of queries and consumer, keep their additions to
     dq in that order
     splits: how many programs share the query heads of a key head   SPLIT: more than one, and dk
     and dv are sums like dq
-    pairs: of batch and key head, times splits   interleave: see ``share_of``
+    batch_heads: pairs of batch and key head, times splits   interleave: see ``share_of``
     """
     BLOCK_Q: gl.constexpr = q.block_type.shape[2]
     DETERMINISTIC: gl.constexpr = dq_semaphores is not None
@@ -273,20 +273,21 @@ def hopper_backward_kernel(
     if DETERMINISTIC:
         number = gl.atomic_add(dq_semaphores, 1, sem="relaxed", scope="gpu")
     queries = make_ring(q, STAGES, 2)
-    douts = Ring(allocate_tiles(dout, STAGES), barriers(STAGES, 1), queries.free)
-    shifts, deltas = allocate_row_values(shift, STAGES), allocate_row_values(delta, STAGES)
+    douts = Ring(allocate_tiles(dout, STAGES), barriers(STAGES, 1), queries.empty)
+    lse_stages = allocate_row_values(lse_log2, STAGES)
+    delta_stages = allocate_row_values(delta, STAGES)
     keys, values = make_tiles(k, 2), make_tiles(v, 2)  # a tile for each consumer
     SCORE_TILE: gl.constexpr = gl.NVMMASharedLayout(128, 16, 2)
-    score_tiles = gl.allocate_shared_memory(q.dtype, [2 * STAGES, ROWS, BLOCK_Q], SCORE_TILE)
-    dscores = Ring(score_tiles, barriers(STAGES, 2), queries.free)
+    score_tiles = gl.allocate_shared_memory(q.dtype, [2 * STAGES, WGMMA_M, BLOCK_Q], SCORE_TILE)
+    dscores = Ring(score_tiles, barriers(STAGES, 2), queries.empty)
     staging = gl.allocate_shared_memory(gl.float32, [2 * STAGES, 16, 256], dq.layout)
     fence_async_shared()  # TMA sees the barriers, too
     inputs = Inputs(
-        q, k, v, dout, shift, delta, keys, values, queries, shifts, douts, deltas
+        q, k, v, dout, lse_log2, delta, keys, values, queries, lse_stages, douts, delta_stages
     )  # fmt: skip
     outputs = Outputs(dq, dk, dv, dq_semaphores, dscores, staging)
     sizes = Sizes(
-        scale, heads, group, splits, pairs, interleave, seq_q, seq_k, padded_q, number
+        scale, heads, group, splits, batch_heads, interleave, seq_q, seq_k, padded_q, number
     )  # fmt: skip
     gl.warp_specialize(
         [

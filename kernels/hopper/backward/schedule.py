@@ -19,7 +19,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     tma,
 )
 
-from kernels.hopper.ring import ROWS, barriers
+from kernels.hopper.ring import WGMMA_M, barriers
 
 
 class Work(NamedTuple):
@@ -47,18 +47,18 @@ class Tiles(NamedTuple):
 
 
 @gluon.jit
-def share_of(blocks, pairs, interleave, number):
+def share_of(blocks, batch_heads, interleave, number):
     """Returns this program's pair and the rank of its block, as in ``kernels.flash.schedule``.
 
     The programs take one pair after another.  The last ``interleave`` pairs are interleaved:
     first the longest block of each, then the next, so at the end only short work is left.
     number: of this program
     """
-    interleaved_number = number - (pairs - interleave) * blocks
+    interleaved_number = number - (batch_heads - interleave) * blocks
     is_alone = interleaved_number < 0
-    first = pairs - interleave
-    pair = gl.where(is_alone, number // blocks, first + interleaved_number % interleave)
-    return pair, gl.where(is_alone, number % blocks, interleaved_number // interleave)
+    first = batch_heads - interleave
+    batch_head = gl.where(is_alone, number // blocks, first + interleaved_number % interleave)
+    return batch_head, gl.where(is_alone, number % blocks, interleaved_number // interleave)
 
 
 @gluon.jit
@@ -74,12 +74,12 @@ def work_of(
     """
     group, splits = sizes.group, sizes.splits
     key_blocks = gl.cdiv(sizes.seq_k, BLOCK_K)
-    pair, rank = share_of(key_blocks, sizes.pairs, sizes.interleave, sizes.number)
+    batch_head, rank = share_of(key_blocks, sizes.batch_heads, sizes.interleave, sizes.number)
     first_key = (key_blocks - 1 - rank if CAUSAL and DETERMINISTIC else rank) * BLOCK_K
     key_heads = sizes.heads // group
-    batch = pair // (key_heads * splits)
-    key_head = pair // splits % key_heads
-    first_head = key_head * group + pair % splits * (group // splits)
+    batch = batch_head // (key_heads * splits)
+    key_head = batch_head // splits % key_heads
+    first_head = key_head * group + batch_head % splits * (group // splits)
     end_head = first_head + group // splits
     blocks = gl.cdiv(sizes.seq_q, BLOCK_Q)
     # Keys after the last query still get its block, which gives them 0.
@@ -117,7 +117,7 @@ def fetch_rows(tensor, ring, numbers, rows, tile_number, coordinates, sizes):
     batch, head, row = coordinates
     STAGES: gl.constexpr = ring.tiles.shape[0]
     stage = tile_number % STAGES
-    mbarrier.wait(ring.free.index(stage), (tile_number // STAGES & 1) ^ 1)
+    mbarrier.wait(ring.empty.index(stage), (tile_number // STAGES & 1) ^ 1)
     full = ring.full.index(stage)
     mbarrier.expect(full, tensor.block_type.nbytes + numbers.block_type.nbytes)
     tma.async_copy_global_to_shared(
@@ -135,14 +135,14 @@ def fetch_once(tensor, tiles, batch, head, row):
     mbarrier.expect(full, TILES * tensor.block_type.nbytes)
     for i in gl.static_range(TILES):
         tile = tiles.tiles.index(i)
-        tma.async_copy_global_to_shared(tensor, [batch, head, row + i * ROWS, 0], full, tile)
+        tma.async_copy_global_to_shared(tensor, [batch, head, row + i * WGMMA_M, 0], full, tile)
 
 
 @gluon.jit
 def produce(inputs, sizes, CAUSAL: gl.constexpr, DETERMINISTIC: gl.constexpr):
     """The producer warp: keys and values once, queries and dout as soon as a stage is free."""
     BLOCK_Q: gl.constexpr = inputs.q.block_type.shape[2]
-    BLOCK_K: gl.constexpr = inputs.k_tiles.tiles.shape[0] * ROWS
+    BLOCK_K: gl.constexpr = inputs.k_tiles.tiles.shape[0] * WGMMA_M
     work = work_of(sizes, BLOCK_Q, BLOCK_K, CAUSAL, DETERMINISTIC)
     fetch_once(inputs.k, inputs.k_tiles, work.batch, work.key_head, work.first_key)
     tile_number = gl.to_tensor(0)
@@ -150,19 +150,20 @@ def produce(inputs, sizes, CAUSAL: gl.constexpr, DETERMINISTIC: gl.constexpr):
         for block in range(work.start, work.blocks):
             rows = (work.batch, head, block * BLOCK_Q)
             fetch_rows(
-                inputs.q, inputs.q_ring, inputs.shift, inputs.shifts, tile_number, rows, sizes
-            )
+                inputs.q, inputs.q_ring, inputs.lse_log2, inputs.lse_stages, tile_number, rows,
+                sizes,
+            )  # fmt: skip
             if tile_number == 0:
                 fetch_once(inputs.v, inputs.v_tiles, work.batch, work.key_head, work.first_key)
             fetch_rows(
-                inputs.dout, inputs.do_ring, inputs.delta, inputs.deltas, tile_number, rows,
-                sizes,
+                inputs.dout, inputs.do_ring, inputs.delta, inputs.delta_stages, tile_number,
+                rows, sizes,
             )  # fmt: skip
             tile_number += 1
 
 
 @gluon.jit
-def pinned(number):
+def pin(number):
     """Returns the same number, from an instruction that stays in its branch or its loop.
 
     Without it the compiler would compute the mask for every block, and select afterwards.
@@ -182,11 +183,13 @@ def own_tile(tiles, number):
     """
     LINES: gl.constexpr = tiles.tiles.shape[3]
     COLUMNS: gl.constexpr = tiles.tiles.shape[4]
-    return tiles.tiles.index(pinned(number)).reshape([LINES, COLUMNS])
+    return tiles.tiles.index(pin(number)).reshape([LINES, COLUMNS])
 
 
 @gluon.jit
-def masked(weights, first_key, first_query, seq_k, KEYS: gl.constexpr, CAUSAL: gl.constexpr):
+def apply_mask(
+    weights, first_key, first_query, seq_k, KEYS: gl.constexpr, CAUSAL: gl.constexpr
+):
     """Returns weights with 0 where there's no key or, causal, where it's after the query.
 
     KEYS: the axis of the keys, 0 or 1

@@ -127,7 +127,7 @@ def clocks(board: Board) -> None:
 def parts(board: Board) -> None:
     board.step(
         "An SM: the producer, one warp, tells TMA what to copy; TMA fills rings of tiles of K, V and Q; the tensor "
-        "cores read the rings; two consumers of four warps and 64 queries each use them, and say when a place is free."
+        "cores read the rings; two consumers of four warps and 64 queries each use them, and say when a place is empty."
     )
     board.rub()
     board.box(14, 26, 116, 48, "producer", 0.85)
@@ -153,7 +153,7 @@ def parts(board: Board) -> None:
     board.arrow(296, 190, 252, 186)
     with board.answer(), board.group("barriers"):
         board.words(20, 220, "full: the consumers wait", 0.85, at="left")
-        board.words(20, 248, "free: the producer waits", 0.85, at="left")
+        board.words(20, 248, "empty: the producer waits", 0.85, at="left")
 
 
 def bits(board: Board) -> None:
@@ -161,7 +161,7 @@ def bits(board: Board) -> None:
         "use": list(range(USES)),
         "place": [use % STAGES for use in range(USES)],
         "full": [use // STAGES % 2 for use in range(USES)],
-        "free": [1 - use // STAGES % 2 for use in range(USES)],
+        "empty": [1 - use // STAGES % 2 for use in range(USES)],
     }
     said = "; ".join(f"{name} {' '.join(map(str, numbers))}" for name, numbers in rows.items())
     board.step(f"A table of six uses of a ring of two places, and the bit that each side waits for: {said}.")

@@ -26,7 +26,7 @@ def lines() -> Iterator[str]:
     yield from table(["d", "products", "exp2", "in turn, TFLOP/s"], *map(clocks, (128, 64, 256)))
     uses = range(USES)
     full = [use // PLAN.stages % 2 for use in uses]
-    rows = {"use": uses, "place": [use % PLAN.stages for use in uses], "full": full, "free": [1 - bit for bit in full]}
+    rows = {"use": uses, "place": [use % PLAN.stages for use in uses], "full": full, "empty": [1 - bit for bit in full]}
     yield "; ".join(f"{name} {' '.join(map(str, row))}" for name, row in rows.items())
     parts = (HEAD_DIM // 2, PLAN.block_k // 2, PLAN.block_k // 4)  # of a thread: blend, scores, exponentials
     yield f"registers: {' + '.join(map(str, parts))} = {sum(parts)} of {PLAN.registers}"

@@ -61,7 +61,7 @@ def ring(draw: random.Random) -> list[tuple[str, str]]:
         (one, spaced(places)),
         (f"{both}, which bit does a consumer wait for, at the barrier that says full?", spaced(full)),
         (
-            f"{both}, which bit does the producer wait for, at the barrier that says free?",
+            f"{both}, which bit does the producer wait for, at the barrier that says empty?",
             spaced([1 - bit for bit in full]),
         ),
     ]

@@ -11,7 +11,7 @@ from scripts.labs.lab import Lab
 
 def timed(lab: Lab, functions: dict[str, Callable]) -> dict[str, tuple[float, float]]:
     """Milliseconds of the reader's function and of the handbook's, one beside the other, on the parts' ``gpu_case``."""
-    from kernels.bench.timing import time as time_of
+    from kernels.bench.timing import device_time
 
     found = {}
     for part in lab.parts:
@@ -23,7 +23,7 @@ def timed(lab: Lab, functions: dict[str, Callable]) -> dict[str, tuple[float, fl
         outs = {each.name: each.tensor for each in outputs}
         module, _, name = part.timed_against.partition(":")
         kernel = getattr(import_module(module), name)
-        own = time_of(lambda part=part, all=arguments | outs: functions[part.function](**all)).median
-        handbooks = time_of(lambda kernel=kernel, given=arguments: kernel(*given.values())).median
+        own = device_time(lambda part=part, all=arguments | outs: functions[part.function](**all)).median
+        handbooks = device_time(lambda kernel=kernel, given=arguments: kernel(*given.values())).median
         found[part.function] = own, handbooks
     return found

@@ -45,14 +45,14 @@ def test_each_side_of_the_ring_waits_for_the_library_s_bit(seed, monkeypatch):
     monkeypatch.setattr(ring, "tma", MagicMock())
     rings = MagicMock()
     rings.tiles.shape = [stages, 1, 1, 128, 128]
-    rings.free.index.side_effect = rings.full.index.side_effect = lambda stage: stage
+    rings.empty.index.side_effect = rings.full.index.side_effect = lambda stage: stage
     for use in range(first, last + 1):
         ring.wait_for_tile.fn(rings, use)
         ring.fetch.fn(MagicMock(), rings, use, 0, 0, 0)
-    full, free = ([call.args for call in waits.wait.call_args_list[side::2]] for side in (0, 1))
+    full, empty = ([call.args for call in waits.wait.call_args_list[side::2]] for side in (0, 1))
     places, consumer, producer = (numbers(answer) for _, answer in questions[:3])
-    assert places == [place for place, _ in full] == [place for place, _ in free]
-    assert consumer == [bit for _, bit in full] and producer == [bit for _, bit in free]
+    assert places == [place for place, _ in full] == [place for place, _ in empty]
+    assert consumer == [bit for _, bit in full] and producer == [bit for _, bit in empty]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -9,7 +9,15 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from kernels.bench import forward_backward
-from kernels.bench.forward_backward import Form, as_it_reads, beside, errors_of, flash_attention_4, forms, ways
+from kernels.bench.forward_backward import (
+    Form,
+    errors_of,
+    flash_attention_4,
+    forms,
+    in_layout_of,
+    time_implementations,
+    timed_calls,
+)
 from kernels.reference import attention, oracle
 
 
@@ -52,7 +60,7 @@ def package(monkeypatch):
 @pytest.fixture
 def on_a_cpu(monkeypatch):
     """Graphs are calls, and every round takes the form of a number 1 ms more than the one before."""
-    monkeypatch.setattr(forward_backward, "captured", lambda function: function)
+    monkeypatch.setattr(forward_backward, "as_cuda_graph", lambda function: function)
     monkeypatch.setattr(forward_backward, "sdpa_kernel", lambda backend: nullcontext())
     monkeypatch.setattr(forward_backward, "clock_and_power", lambda: (1500.0, 400.0))
 
@@ -62,7 +70,7 @@ def qkv_dout(n=6):
 
 
 def check(name, form, given, is_causal):
-    q, k, v, dout = as_it_reads(name, *given)
+    q, k, v, dout = in_layout_of(name, *given)
     leaves = [x.detach().requires_grad_() for x in given[:3]]
     truth = oracle(*leaves, is_causal=is_causal)
     gradients = torch.autograd.grad(truth, leaves, given[3])
@@ -97,15 +105,15 @@ def test_the_fourth_is_among_the_forms_where_it_is(package):
 
 
 def test_a_form_reads_its_tensors_in_its_order():
-    (x,) = as_it_reads("hopper_attention", torch.randn(2, 3, 4, 5).transpose(2, 3))
-    (y,) = as_it_reads("flash_attention_4", x)
+    (x,) = in_layout_of("hopper_attention", torch.randn(2, 3, 4, 5).transpose(2, 3))
+    (y,) = in_layout_of("flash_attention_4", x)
     assert x.is_contiguous() and y.transpose(1, 2).is_contiguous() and torch.equal(x, y)
 
 
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_graph_and_call_compute_the_same(on_a_cpu, is_causal):
     given = qkv_dout()
-    found = ways("reference", RIGHT, *given, is_causal)
+    found = timed_calls("reference", RIGHT, *given, is_causal)
     assert [way[1:] for way in found] == [(x, y) for x in ("forward", "backward") for y in ("graph", "eager")]
     called = {way: call() for way, call in found.items()}
     for work in ("forward", "backward"):
@@ -130,22 +138,22 @@ def noted_rounds(monkeypatch):
     """Rounds that call each form once and take a given time for it; what was asked for."""
     asked = {}
 
-    def rounds(timed, *, count, seed):
+    def time_in_rounds(timed, *, count, seed):
         asked.update(count=count, seed=seed, names=list(timed))
         for call in timed.values():
             for _ in range(2 + count):
                 call()
         return {name: [float(number + 1)] * count for number, name in enumerate(timed)}
 
-    monkeypatch.setattr(forward_backward, "rounds", rounds)
+    monkeypatch.setattr(forward_backward, "time_in_rounds", time_in_rounds)
     monkeypatch.setattr(forward_backward, "forms", lambda: {"reference": RIGHT})
     return asked
 
 
 def test_times_are_of_one_call_and_both_is_their_sum(on_a_cpu, noted_rounds, monkeypatch):
     # 3 · 2 · 4 · 6 · 6 · 8 FLOP forward, 2.5 times as many backward: 4 and 2 calls.
-    monkeypatch.setattr(forward_backward, "LEAST", 4 * 6912)
-    times, readings = beside(*qkv_dout(), False, count=3, seed=7)
+    monkeypatch.setattr(forward_backward, "MIN_FLOPS", 4 * 6912)
+    times, readings = time_implementations(*qkv_dout(), False, count=3, seed=7)
     assert (noted_rounds["count"], noted_rounds["seed"], len(noted_rounds["names"])) == (3, 7, 5)
     assert times == {
         ("reference", "forward", "graph"): [0.25] * 3,
@@ -166,7 +174,7 @@ def test_on_hopper_every_form_is_right_and_is_timed(is_causal):
     pytest.importorskip("pynvml", reason="needs nvidia-ml-py, by which PyTorch asks NVML")
     q, k, v, dout = torch.randn(4, 1, 4, 512, 64, device="cuda", dtype=torch.bfloat16)
     assert max(max(errors) for errors in errors_of(q, k, v, dout, is_causal).values()) < 0.01
-    times, readings = beside(q, k, v, dout, is_causal, count=2)
+    times, readings = time_implementations(q, k, v, dout, is_causal, count=2)
     assert {way[0] for way in times} == set(forms()) and min(min(each) for each in times.values()) > 0
     assert all(100 < clock < 3000 and 10 < power < 2000 for clock, power in readings)
 

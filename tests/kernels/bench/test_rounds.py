@@ -8,7 +8,8 @@ from functools import partial
 import pytest
 import torch
 
-from kernels.bench.rounds import Interval, captured, clock_and_power, geometric_mean, ratio, repeated, rounds
+from kernels.bench.rounds import Interval, clock_and_power, geometric_mean, ratio, repeat_calls, time_in_rounds
+from kernels.bench.timing import as_cuda_graph
 
 
 def test_a_drift_that_all_share_is_not_in_the_ratio():
@@ -18,8 +19,8 @@ def test_a_drift_that_all_share_is_not_in_the_ratio():
 
 
 def test_the_interval_is_about_the_median_and_narrows_with_more_rounds():
-    drawn = random.Random(1)
-    few, many = ([drawn.gauss(1, 0.1) for _ in range(count)] for count in (30, 3000))
+    rng = random.Random(1)
+    few, many = ([rng.gauss(1, 0.1) for _ in range(count)] for count in (30, 3000))
     widths = []
     for sample in (few, many):
         median, low, high = ratio(sample, [1.0] * len(sample))
@@ -34,11 +35,11 @@ TRUTHS = (0.9, 1.0, 1.1, 1.2)  # cuDNN's time by ours in four settings
 MEAN = statistics.geometric_mean(TRUTHS)
 
 
-def drawn_settings(drawn, count=30):
+def drawn_settings(rng, count=30):
     """Times of two forms in ``count`` rounds of four settings, whose clock differs from round to round by a tenth."""
     for truth in TRUTHS:
-        clocks = [drawn.gauss(1, 0.1) for _ in range(count)]
-        yield [truth * clock * drawn.gauss(1, 0.01) for clock in clocks], clocks
+        clocks = [rng.gauss(1, 0.1) for _ in range(count)]
+        yield [truth * clock * rng.gauss(1, 0.01) for clock in clocks], clocks
 
 
 def of_one(settings):
@@ -77,9 +78,9 @@ def arithmetic(settings):
 
 def held(interval, truth, times=100):
     """In how many of 100 measurements the interval holds the truth, and how wide it is in the middle."""
-    drawn, found = random.Random(1), []
+    rng, found = random.Random(1), []
     for _ in range(times):
-        found.append(interval(list(drawn_settings(drawn))))
+        found.append(interval(list(drawn_settings(rng))))
         assert found[-1].low <= found[-1].median <= found[-1].high
     holds = sum(low <= truth <= high for _, low, high in found)
     return 100 * holds / times, statistics.median(high - low for _, low, high in found)
@@ -128,7 +129,7 @@ def test_clock_and_power_are_those_of_nvml(monkeypatch):
 
 def test_so_many_calls_are_made():
     called = []
-    repeated(partial(called.append, "a call"), 3)()
+    repeat_calls(partial(called.append, "a call"), 3)()
     assert called == ["a call"] * 3
 
 
@@ -136,24 +137,13 @@ def test_so_many_calls_are_made():
 def test_what_takes_longer_takes_longer():
     x = torch.randn(4096, 4096, device="cuda")
     once, thrice = (lambda: x @ x), (lambda: [x @ x for _ in range(3)])
-    found = rounds({"once": once, "thrice": thrice, "graph": captured(thrice)}, count=10)
+    found = time_in_rounds({"once": once, "thrice": thrice, "graph": as_cuda_graph(thrice)}, count=10)
     assert {len(times) for times in found.values()} == {10}
     assert 1.5 < ratio(found["thrice"], found["once"]).median < 6  # others may use the GPU, too
     assert 0.4 < ratio(found["graph"], found["thrice"]).median < 2
 
 
 @pytest.mark.gpu
-def test_a_graph_keeps_what_it_reads():
-    x = torch.full((1 << 20,), 2.0, device="cuda")
-    result = torch.empty_like(x)
-    replay = captured(partial(torch.add, x, 1, out=result))
-    del x
-    torch.full((1 << 20,), 5.0, device="cuda")  # takes the memory if it is free
-    replay()
-    assert (result == 3).all()
-
-
-@pytest.mark.gpu
 def test_a_call_that_the_host_draws_out_is_measured_with_it():
-    found = rounds({"waits": lambda: time.sleep(0.01) or torch.zeros(1, device="cuda")}, count=3)
+    found = time_in_rounds({"waits": lambda: time.sleep(0.01) or torch.zeros(1, device="cuda")}, count=3)
     assert min(found["waits"]) > 2  # not the 0.01 ms of the kernel; others may delay its start

@@ -1,28 +1,29 @@
 """A time is a median between its percentiles, in milliseconds, of what it says that it times."""
 
+from functools import partial
 from time import sleep
 
 import pytest
 import torch
 import triton.testing
 
-from kernels.bench.timing import host_time, replayed, time, time_attention, wall_time
+from kernels.bench.timing import as_cuda_graph, device_time, host_time, time_attention, wall_time
 from kernels.reference import attention
 
 
 def test_a_time_is_a_median_between_its_percentiles(device):
     small, large = (torch.randn(n, n, device=device) for n in (16, 1024))
-    short, long = time(lambda: small @ small), time(lambda: large @ large)
+    short, long = device_time(lambda: small @ small), device_time(lambda: large @ large)
     assert 0 < short.low <= short.median <= short.high
     assert long.median > short.median
 
 
-@pytest.mark.parametrize("clock", [time, wall_time])
+@pytest.mark.parametrize("clock", [device_time, wall_time])
 def test_a_time_is_in_milliseconds(clock):
     assert 10 <= clock(lambda: sleep(0.01)).median < 100
 
 
-@pytest.mark.parametrize("clock", [time, wall_time])
+@pytest.mark.parametrize("clock", [device_time, wall_time])
 def test_a_shorter_time_calls_less_often(clock):
     calls = []
     clock(lambda: (sleep(0.002), calls.append("short")), milliseconds=10)
@@ -73,16 +74,13 @@ def test_on_a_gpu_do_bench_takes_the_time(monkeypatch):
     calls = []
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(triton.testing, "do_bench", lambda *call, **options: calls.append((call, options)) or [2, 1, 3])
-    assert time(sleep, milliseconds=40) == (2, 1, 3)
+    assert device_time(sleep, milliseconds=40) == (2, 1, 3)
     assert calls == [((sleep,), {"rep": 40, "quantiles": [0.5, 0.2, 0.8]})]
 
 
 @pytest.mark.gpu
 def test_a_wall_time_waits_for_the_gpu():
     assert wall_time(lambda: torch.cuda._sleep(10**7)).median > 2  # 10⁷ clocks at 2 GHz are 5 ms
-
-
-# A call as a CUDA graph.
 
 
 def test_the_host_does_not_wait_for_the_gpu(monkeypatch):
@@ -95,6 +93,9 @@ def test_the_host_does_not_wait_for_the_gpu(monkeypatch):
     assert waited == [0, 5] and 10 <= returned < done - 8
 
 
+# A call as a CUDA graph.
+
+
 @pytest.mark.gpu
 def test_a_replay_computes_again(device):
     x, y = torch.ones(5, device=device), torch.empty(5, device=device)
@@ -104,14 +105,25 @@ def test_a_replay_computes_again(device):
         calls.append(1)
         torch.mul(x, 2, out=y)
 
-    replay = replayed(double)
+    replay = as_cuda_graph(double)
     x.fill_(3)
     y.zero_()
     replay()
     assert y.eq(6).all() and len(calls) == 2
 
 
+@pytest.mark.gpu
+def test_a_graph_keeps_what_it_reads():
+    x = torch.full((1 << 20,), 2.0, device="cuda")
+    result = torch.empty_like(x)
+    replay = as_cuda_graph(partial(torch.add, x, 1, out=result))
+    del x
+    torch.full((1 << 20,), 5.0, device="cuda")  # takes the memory if it is free
+    replay()
+    assert (result == 3).all()
+
+
 def test_without_a_gpu_it_says_so(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(RuntimeError, match="replayed needs a GPU"):
-        replayed(lambda: pytest.fail("called"))
+    with pytest.raises(RuntimeError, match="as_cuda_graph needs a GPU"):
+        as_cuda_graph(lambda: pytest.fail("called"))

@@ -313,7 +313,7 @@ def test_two_runs_are_bitwise_equal(head_dim, dtype, is_causal, rung, device):
     [
         (one_key_attention, ["one_key_kernel"]),
         (key_blocks_attention, ["key_blocks_kernel"]),
-        (three_kernel_attention, ["scores_kernel", "softmax_kernel", "blend_kernel"]),
+        (three_kernel_attention, ["scores_kernel", "softmax_kernel", "pv_kernel"]),
     ],
 )
 def test_only_our_own_kernels_run(rung, expected, device):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from kernels.flash.attention import flash_attention, flash_backward, flash_forward
-from kernels.flash.tensors import described
+from kernels.flash.tensors import make_descriptor
 from kernels.flash.tiles import TILES
 from kernels.flash.tiles import tiles as tiles_of
 from tests.kernels.flash.harness import (
@@ -87,11 +87,11 @@ def test_a_start_that_is_not_aligned_changes_nothing(device, tiles):
 def test_what_tma_cannot_read_in_place_is_copied(device):
     """Rows apart, columns apart or a start between multiples of 16 bytes; all else is read where it is."""
     x = torch.randn(2, 3, 5, 24, device=device, dtype=torch.float16)
-    assert described(x, 16).base.data_ptr() == x.data_ptr()
+    assert make_descriptor(x, 16).base.data_ptr() == x.data_ptr()
     odd_rows = torch.cat([x, x[..., :1]], -1)[..., :-1]
     shifted = torch.cat([x.new_zeros(1), x.flatten()])[1:].view_as(x)
     for other in (columns_first(x), odd_rows, shifted):
-        copy = described(other, 16).base
+        copy = make_descriptor(other, 16).base
         assert copy.equal(x) and copy.data_ptr() % 16 == 0
         assert copy.stride(-1) == 1 and all(stride % 8 == 0 for stride in copy.stride()[:-1])
 

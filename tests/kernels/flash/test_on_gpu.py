@@ -19,7 +19,7 @@ from tests.kernels.flash.harness import (
     used,
     with_gradients,
 )
-from tests.kernels.interpreter import INTERPRETED
+from tests.kernels.interpreter import needs_interpreter
 from tests.kernels.tf32 import tf32_allowed
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -126,7 +126,7 @@ torch.save(with_gradients(*tensors, is_causal=is_causal), sys.argv[2])
 
 
 @pytest.mark.gpu
-@INTERPRETED
+@needs_interpreter
 @CAUSAL
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
 def test_the_interpreter_and_the_gpu_agree(dtype, is_causal, device, tmp_path):

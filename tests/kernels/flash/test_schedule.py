@@ -10,24 +10,24 @@ from kernels.flash.schedule import share_of_work
 
 @triton.jit
 def share_kernel(out, blocks, rows, CAUSAL: tl.constexpr):
-    pair, rank = share_of_work(blocks, rows, CAUSAL)
-    tl.store(out + 2 * tl.program_id(0), pair)
+    batch_head, rank = share_of_work(blocks, rows, CAUSAL)
+    tl.store(out + 2 * tl.program_id(0), batch_head)
     tl.store(out + 2 * tl.program_id(0) + 1, rank)
 
 
-def shares(pairs, blocks, rows, causal, device):
-    """The pair and the rank of each program's block, [programs, 2]."""
-    out = torch.empty(pairs * blocks, 2, dtype=torch.int32, device=device)
-    share_kernel[(pairs * blocks,)](out, blocks, rows, CAUSAL=causal)
+def shares(batch_heads, blocks, rows, causal, device):
+    """The pair of batch and head, and the rank of each program's block, [programs, 2]."""
+    out = torch.empty(batch_heads * blocks, 2, dtype=torch.int32, device=device)
+    share_kernel[(batch_heads * blocks,)](out, blocks, rows, CAUSAL=causal)
     return out
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("pairs, blocks, rows", [(1, 1, 5), (5, 3, 2**14), (2, 3, 2**16), (4, 2, 100)])
-def test_every_block_is_one_program_s(pairs, blocks, rows, causal, device):
-    found = shares(pairs, blocks, rows, causal, device).tolist()
-    assert sorted(found) == [[pair, rank] for pair in range(pairs) for rank in range(blocks)]
-    in_order = pairs - min(pairs, -(-(2**15) // rows)) if causal else pairs
+@pytest.mark.parametrize("batch_heads, blocks, rows", [(1, 1, 5), (5, 3, 2**14), (2, 3, 2**16), (4, 2, 100)])
+def test_every_block_is_one_program_s(batch_heads, blocks, rows, causal, device):
+    found = shares(batch_heads, blocks, rows, causal, device).tolist()
+    assert sorted(found) == [[batch_head, rank] for batch_head in range(batch_heads) for rank in range(blocks)]
+    in_order = batch_heads - min(batch_heads, -(-(2**15) // rows)) if causal else batch_heads
     assert found[: in_order * blocks] == sorted(found)[: in_order * blocks]
     ranks = [rank for _, rank in found[in_order * blocks :]]
     assert ranks == sorted(ranks)

@@ -39,7 +39,7 @@ def keys(head_dim, causal, *, deterministic=False, split=False):
     """A program owns keys."""
     block_q, _ = BLOCKS[head_dim]
     types = dict.fromkeys(["q", "dout"], tile(block_q, head_dim)) | dict.fromkeys("kv", tile(64, head_dim))
-    types |= dict.fromkeys(["shift", "delta"], descriptor([block_q], "fp32")) | {"dq": SUMS, "scale": "fp32"}
+    types |= dict.fromkeys(["lse_log2", "delta"], descriptor([block_q], "fp32")) | {"dq": SUMS, "scale": "fp32"}
     types |= dict.fromkeys(["dk", "dv"], SUMS if split else tile(64, head_dim)) | {"dq_semaphores": "*i32"}
     fixed = {"REGISTERS": 240, "CAUSAL": causal, "SPLIT": split}
     if head_dim == 256:
@@ -50,7 +50,7 @@ def keys(head_dim, causal, *, deterministic=False, split=False):
 def queries(causal):
     """A program owns queries."""
     types = dict.fromkeys(["q", "k", "v", "dout", "dq"], tile(64, 256)) | {"scale": "fp32"}
-    types |= dict.fromkeys(["shift", "delta"], "*fp32")
+    types |= dict.fromkeys(["lse_log2", "delta"], "*fp32")
     return hopper_dq_kernel, types, {"REGISTERS": 240, "CAUSAL": causal}
 
 

@@ -24,7 +24,7 @@ def in_python(monkeypatch):
     """The kernel's functions, of one program after the other."""
     monkeypatch.setattr(schedule, "share_of", schedule.share_of.fn)
     monkeypatch.setattr(head_dim_256_dq, "share_of", schedule.share_of)
-    monkeypatch.setattr(head_dim_256_dq, "ROWS", 64)
+    monkeypatch.setattr(head_dim_256_dq, "WGMMA_M", 64)
 
     def programs(count):
         for program in range(count):
@@ -41,9 +41,11 @@ def works(in_python):
     """Of each program of a launch, in the order of their numbers: what it does."""
 
     def all_of(seq_q, seq_k, block_q, block_k, is_causal, ordered, splits, interleave):
-        pairs = BATCH * KEY_HEADS * splits
-        sizes = Sizes(None, KEY_HEADS * GROUP, GROUP, splits, pairs, min(interleave, pairs), seq_q, seq_k, None, None)
-        for number in in_python(pairs * -(-seq_k // block_k)):
+        batch_heads = BATCH * KEY_HEADS * splits
+        sizes = Sizes(
+            None, KEY_HEADS * GROUP, GROUP, splits, batch_heads, min(interleave, batch_heads), seq_q, seq_k, None, None
+        )
+        for number in in_python(batch_heads * -(-seq_k // block_k)):
             yield schedule.work_of.fn(sizes._replace(number=number), block_q, block_k, is_causal, ordered)
 
     return all_of
@@ -112,9 +114,9 @@ def test_causal_nobody_waits_at_first(block_q, block_k, works):
 @INTERLEAVE
 def test_every_query_meets_every_key_that_it_sees_once(interleave, is_causal, seq_q, seq_k, in_python):
     """At heads of 256."""
-    pairs, blocks = 6, -(-seq_q // 128)
-    sizes, met = QuerySizes(None, 3, None, pairs, min(interleave, pairs), seq_q, seq_k, None), set()
-    for _ in in_python(pairs * blocks):
+    batch_heads, blocks = 6, -(-seq_q // 128)
+    sizes, met = QuerySizes(None, 3, None, batch_heads, min(interleave, batch_heads), seq_q, seq_k, None), set()
+    for _ in in_python(batch_heads * blocks):
         batch, head, first_query, key_blocks = head_dim_256_dq.queries_of.fn(sizes, is_causal)
         met.add((batch, head, first_query))
         seen = min(seq_k, first_query + 128) if is_causal else seq_k

@@ -52,7 +52,7 @@ def test_where_numbers_lie_changes_nothing(layout, is_causal, device):
 @pytest.mark.parametrize("layout", READ_IN_PLACE + COPIED)
 def test_only_what_tma_cannot_read_is_copied(layout):
     x = layout(torch.randn(2, 3, 20, 72).half())
-    tensor = call.described(x, 64, 128)
+    tensor = call.make_descriptor(x, 64, 128)
     assert (tensor.base.data_ptr() == x.data_ptr()) == (layout in READ_IN_PLACE)
     assert tensor.base.equal(x) and tensor.base.data_ptr() % 16 == 0
     assert all(stride % 8 == 0 for stride in tensor.strides[:-1]) and tensor.strides[-1] == 1
@@ -87,7 +87,7 @@ def test_rows_further_apart_than_2_to_the_31_elements(device):
     x = storage.as_strided((1, 1, rows, 64), (0, 0, 2**27, 1))
     x.copy_(torch.randn(1, 1, rows, 64))
     assert (rows - 1) * x.stride(-2) > 2**31
-    assert call.described(x, 64, 64).base.data_ptr() == x.data_ptr()
+    assert call.make_descriptor(x, 64, 64).base.data_ptr() == x.data_ptr()
     assert hopper_attention(x, x, x).equal(hopper_attention(*[x.contiguous()] * 3))
 
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from kernels.hopper.backward.rows import before_backward_kernel
+from kernels.hopper.backward.rows import backward_preprocess_kernel
 
 FAR = 2**31  # numbers from one to the next: more than 32 bits count
 
@@ -11,11 +11,11 @@ def delta_of(dout, device):
     """dout · out for each row, of an output of ones."""
     batch, heads, seq_q, head_dim = dout.shape
     out = torch.ones(dout.shape, dtype=dout.dtype, device=device)
-    shift, delta = torch.empty(2, batch * heads * 64, device=device)
-    numbers = (out, dout, torch.zeros(batch, heads, seq_q, device=device), None, shift, delta, None)
+    lse_log2, delta = torch.empty(2, batch * heads * 64, device=device)
+    numbers = (out, dout, torch.zeros(batch, heads, seq_q, device=device), None, lse_log2, delta, None)
     strides = (x // 8 for x in dout.stride()[:-1])
     constants = {"HEAD_DIM": head_dim, "COLUMNS": 64, "BLOCK": 64, "num_warps": 4}
-    before_backward_kernel[(batch * heads,)](*numbers, heads, seq_q, 64, *strides, **constants)
+    backward_preprocess_kernel[(batch * heads,)](*numbers, heads, seq_q, 64, *strides, **constants)
     return delta.view(batch, heads, 64)[:, :, :seq_q]
 
 

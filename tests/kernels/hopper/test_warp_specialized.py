@@ -10,9 +10,9 @@ from kernels.hopper import warp_specialized
 from kernels.hopper.warp_specialized import warp_specialized_attention
 from tests.kernels.error_budget import attention_budget_used
 from tests.kernels.flash.harness import inputs
-from tests.kernels.hopper import in_python
+from tests.kernels.hopper import simulator
 from tests.kernels.hopper.harness import BF16, DTYPES, FP16
-from tests.kernels.hopper.wrong import NO_MISTAKE, Mistake, changed
+from tests.kernels.hopper.wrong import NO_MISTAKE, Mistake, mutated_module
 from tests.kernels.prefilled import prefilled_with_nan
 
 HEAD_DIMS = pytest.mark.parametrize("head_dim", [64, 128])
@@ -28,7 +28,7 @@ class InPython:
     def __getitem__(self, grid):
         def start(*arguments, **options):
             prepare = lambda: (grid, arguments, options)  # noqa: E731
-            in_python.launch_in_python(self.kernel, None, None, None, prepare, seed=self.seed)
+            simulator.launch_simulated(self.kernel, None, None, None, prepare, seed=self.seed)
 
         return start
 
@@ -71,8 +71,8 @@ MISTAKES = {
     "sum not rescaled": ("        running_sum = running_sum * rescale +", "        running_sum = running_sum +"),
     "accumulator not rescaled": ("accumulator * factor[:, None]\n        weights", "accumulator\n        weights"),
     "not scaled": ("gl.exp2(scores * scale_log2 - new_max", "gl.exp2(scores - new_max"),
-    "every consumer has the first queries": ("0, batch, head, first_query + i * ROWS)", "0, batch, head, first_query)"),
-    "output of the first queries": ("row = first_query + CONSUMER * ROWS", "row = first_query"),
+    "every consumer has the first queries": ("first_query + i * WGMMA_M)", "first_query)"),
+    "output of the first queries": ("row = first_query + CONSUMER * WGMMA_M", "row = first_query"),
     "first block of keys only": ("k_ring, block, batch, head, block * BLOCK_K)", "k_ring, block, batch, head, 0)"),
     "keys released before they are read": (
         "        scores = warpgroup_mma_wait(0, deps=(scores,))\n        release(k_ring, block)",
@@ -88,7 +88,7 @@ MISTAKES = {
 
 
 def short(mistake, folder):
-    changed(Mistake(*mistake), folder)
+    mutated_module(Mistake(*mistake), folder)
     return import_module(f"{folder.name}.warp_specialized")
 
 
@@ -101,7 +101,7 @@ def test_a_wrong_version_is_rejected(mistake, tmp_path):
     def is_wrong(seed):
         try:
             return not share(module, q, k, v + 1, seed=seed) <= 1
-        except (in_python.Race, in_python.Hangs):
+        except (simulator.Race, simulator.Hangs):
             return True
 
     assert any(is_wrong(seed) for seed in range(6))

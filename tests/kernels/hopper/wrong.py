@@ -31,11 +31,11 @@ NO_MISTAKE = Mistake("", "")
 
 MISTAKES = {
     "last block not masked": Mistake(
-        "gl.full([ROWS], seq_k - 1 - first_key,", "gl.full([ROWS], seq_k + 127 - first_key,"
+        "gl.full([WGMMA_M], seq_k - 1 - first_key,", "gl.full([WGMMA_M], seq_k + 127 - first_key,"
     ),
     "causal mask off by one": Mistake(
-        "gl.arange(0, ROWS, BY_ROW) + (first_query - first_key)",
-        "gl.arange(0, ROWS, BY_ROW) + (first_query - first_key + 1)",
+        "gl.arange(0, WGMMA_M, BY_ROW) + (first_query - first_key)",
+        "gl.arange(0, WGMMA_M, BY_ROW) + (first_query - first_key + 1)",
         is_causal=True,
     ),
     "mask of a block that others see": Mistake(
@@ -45,8 +45,8 @@ MISTAKES = {
         plan=OTHER_PLANS["few keys a tile"][1],
     ),
     "one block too many at the diagonal": Mistake(
-        "gl.cdiv(first_query + ROWS, BLOCK_K)",
-        "gl.cdiv(first_query + 2 * ROWS, BLOCK_K)",
+        "gl.cdiv(first_query + WGMMA_M, BLOCK_K)",
+        "gl.cdiv(first_query + 2 * WGMMA_M, BLOCK_K)",
         is_causal=True,
         plan=OTHER_PLANS["few keys a tile"][1],
     ),
@@ -57,7 +57,7 @@ MISTAKES = {
         plan=OTHER_PLANS["few keys a tile"][1],
     ),
     "half of a block that a consumer sees whole": Mistake(
-        "first_query + ROWS - first_key <= HALF", "first_query + ROWS - first_key <= PLAN.block_k", is_causal=True
+        "first_query + WGMMA_M - first_key <= HALF", "first_query + WGMMA_M - first_key <= PLAN.block_k", is_causal=True
     ),
     "weights for keys of which there are no scores": Mistake(
         "gl.join(weights, gl.zeros_like(weights))", "gl.join(weights, weights)", is_causal=True
@@ -68,7 +68,7 @@ MISTAKES = {
     "weights of the block before": Mistake(
         "weights = gl.convert_layout(new_weights.to(queries.dtype), weights.type.layout)", "pass"
     ),
-    "every consumer has the first queries": Mistake("row = first_query + i * ROWS", "row = first_query"),
+    "every consumer has the first queries": Mistake("row = first_query + i * WGMMA_M", "row = first_query"),
     "heads grouped wrongly": Mistake("head // sizes.group", "head % (sizes.heads // sizes.group)"),
     "one block of a pair twice": Mistake(
         "gl.where(member == 0, blocks - 1 - work_item % pairs, work_item % pairs)", "work_item % pairs", is_causal=True
@@ -87,7 +87,7 @@ def all_versions():
     return {"none": NO_MISTAKE, **MISTAKES}
 
 
-def changed(mistake, folder):
+def mutated_module(mistake, folder):
     """The room kernels/hopper with this mistake, copied into the folder, whose name no other copy may have."""
     assert any(mistake.right in text for text in TEXTS.values()), f"nothing to mistake: {mistake.right}"
     (folder / "backward").mkdir(parents=True)

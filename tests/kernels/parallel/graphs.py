@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from kernels.bench.rounds import captured
+from kernels.bench.timing import as_cuda_graph
 from kernels.parallel.call import context_parallel_attention
 from kernels.parallel.exchange import KEYS, exchange_of
 
@@ -60,7 +60,7 @@ def in_turn(rank, ranks, group, backward) -> bool:
     wanted = [ring(group, *each, backward) for each in (first, second)]
     found, of_graph = [], []
     with fetching_late(group, late=rank == 1):
-        replay = captured(lambda: of_graph.append(ring(group, *first, backward)))
+        replay = as_cuda_graph(lambda: of_graph.append(ring(group, *first, backward)))
         for _ in range(2):
             replay()
             found.append([x.clone() for x in of_graph[-1]])
@@ -72,7 +72,7 @@ def outgrown(rank, ranks, group) -> bool:
     """Whether a graph of a short call gives what it gave before a long one, of 32,768 tokens a GPU."""
     short, long = inputs(rank, 3), inputs(rank, 4, tokens=1 << 15)
     wanted, of_graph = ring(group, *short, True), []
-    replay = captured(lambda: of_graph.append(ring(group, *short, True)))
+    replay = as_cuda_graph(lambda: of_graph.append(ring(group, *short, True)))
     exchange = exchange_of(group, "peer memory")
     buffer = exchange.buffers[KEYS]
     ring(group, *long, True)

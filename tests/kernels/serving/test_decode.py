@@ -16,7 +16,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from kernels.serving import decode
 from kernels.serving.cache import KVCache
 from kernels.serving.decode import decode_attention
-from tests.kernels.interpreter import INTERPRETED
+from tests.kernels.interpreter import needs_interpreter
 from tests.kernels.memory import ON_CPU, beside, in_the_middle, reads
 from tests.kernels.prefilled import prefilled_with_nan
 from tests.kernels.serving.harness import (
@@ -292,7 +292,7 @@ print(decode.GLUON)
 """
 
 
-@INTERPRETED
+@needs_interpreter
 def test_a_triton_without_gluon_decodes_all_the_same():
     environment = os.environ | {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
     command = [sys.executable, "-c", WITHOUT_GLUON]

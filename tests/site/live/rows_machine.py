@@ -94,7 +94,7 @@ def waits(setting, worker, side):
     return [[use % stages, of(use, stages)] for use in range(0 if full else stages, setting["blocks"])]
 
 
-SLOW = [({"copy": 10**6}, 1, "full"), ({"softmax": 10**6}, 0, "free")]
+SLOW = [({"copy": 10**6}, 1, "full"), ({"softmax": 10**6}, 0, "empty")]
 
 
 @each
@@ -121,7 +121,7 @@ ROWS = [
     Row("cells: viewed", viewed, tensors, ("- cells[0]) ? own : null", "- cells[0]) ? own : own")),
     Row("cells: counted", counted, tensors, ("product(shape.slice(axis + 1)));", "product(shape.slice(axis)));")),
     Row("ring: waits", waits, lambda: [[setting(i, 1, **slow), *who] for i in (1, 2, 3, 4) for slow, *who in SLOW],
-        ('Number(side === "free")', "0")),
+        ('Number(side === "empty")', "0")),
     Row("ring: ended", ended, settings, ("Math.max(now, free[unit])", "now")),
     Row("ring: always busy", each(lambda setting: setting["stages"] == 2),  # by the chapter's clocks
         lambda: [[setting(stages, copy=512)] for stages in (1, 2)], ("(last - first)", "last")),

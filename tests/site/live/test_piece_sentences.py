@@ -47,7 +47,7 @@ SENTENCES = [
     ("merge", {}, "Only the first shrinks, by e−1. Together: 3.006"),
     ("merge", {"cut": 3}, "neither shrinks. Together: 3.006"),
     ("merge", {"cut": 0}, "The first read nothing: maximum −∞, sum 0"),
-    ("ring", {}, "free of place 0 ends phase 0. The producer waited"),
+    ("ring", {}, "empty of place 0 ends phase 0. The producer waited"),
     ("ring", {"bug": "producer"}, "Deadlock at clock 0"),
     ("ring", {"bug": "consumers", "step": 0}, "is still empty"),
     ("ring", {"bug": "greedy", "step": 0}, "asks for all 6 uses"),

@@ -23,13 +23,13 @@ from triton.runtime import interpreter
 from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import JITFunction
 
-from kernels.hopper.backward.rows import after_backward_kernel, before_backward_kernel
-from tests.kernels.hopper.in_python.memory import Described, Pointer
-from tests.kernels.hopper.in_python.program import Program
-from tests.kernels.hopper.in_python.threads import Hangs, Race, Threads
+from kernels.hopper.backward.rows import backward_postprocess_kernel, backward_preprocess_kernel
+from tests.kernels.hopper.simulator.memory import Pointer, TmaTensor
+from tests.kernels.hopper.simulator.program import Program
+from tests.kernels.hopper.simulator.threads import Hangs, Race, Threads
 
 __all__ = ["Hangs", "Race", "backward", "forward"]
-PLAIN = {before_backward_kernel.fn.__name__, after_backward_kernel.fn.__name__}  # Triton, and no Gluon
+PLAIN = {backward_preprocess_kernel.fn.__name__, backward_postprocess_kernel.fn.__name__}  # Triton, and no Gluon
 
 
 def forward(call: ModuleType, q, k, v, *, plan, is_causal=False, sms=3, seed=0):
@@ -58,24 +58,24 @@ def without_gpu(call: ModuleType, launch: str, sms: int, seed: int):
     """What this module launches, by its name for that, runs in Python, on a GPU of so many SMs."""
     gpu = SimpleNamespace(multi_processor_count=sms)
     with (
-        patch.object(call, launch, partial(launch_in_python, seed=seed)),
+        patch.object(call, launch, partial(launch_simulated, seed=seed)),
         patch.object(torch.cuda, "get_device_properties", lambda device: gpu),
     ):
         yield
 
 
-def launch_in_python(kernel, entry, extra_key, tensors, prepare, *, seed: int) -> None:
+def launch_simulated(kernel, entry, extra_key, tensors, prepare, *, seed: int) -> None:
     """``kernels.launch_cache.launch`` without a GPU: all programs side by side, begun in any order."""
     (grid,), arguments, options = prepare()
     if kernel.fn.__name__ in PLAIN:
         interpret(kernel, grid, arguments, options)
         return
-    arguments = [Described(x) if isinstance(x, TensorDescriptor) else x for x in arguments]
+    arguments = [TmaTensor(x) if isinstance(x, TensorDescriptor) else x for x in arguments]
     arguments = [Pointer(x) if isinstance(x, torch.Tensor) else x for x in arguments]
     options = {name: x for name, x in options.items() if name != "num_warps"}
     threads = Threads(seed)
     functions = []
-    for place in threads.drawn.sample(range(grid), grid):
+    for place in threads.rng.sample(range(grid), grid):
         program = Program(place, grid, threads)
         names_of(kernel.fn.__module__, program.names(), {})[kernel.fn.__name__](*arguments, **options)
         functions += program.functions

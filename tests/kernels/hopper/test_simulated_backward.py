@@ -15,7 +15,7 @@ from kernels.hopper.plan import plan_for
 from tests.kernels import test_sdpa_samples
 from tests.kernels.error_budget import gradient_budget_used
 from tests.kernels.flash.harness import inputs
-from tests.kernels.hopper import in_python, wrong
+from tests.kernels.hopper import simulator, wrong
 from tests.kernels.hopper.harness import BF16
 from tests.kernels.hopper.wrong import Mistake
 from tests.kernels.prefilled import prefilled_with_nan
@@ -31,7 +31,7 @@ class Attention(torch.autograd.Function):
     def forward(ctx, q, k, v, module, options):
         is_causal = options["is_causal"]
         plan = plan_for(q.shape[-1], is_causal, q.shape[-2])
-        out, lse = in_python.forward(call, q, k, v, plan=plan, is_causal=is_causal)
+        out, lse = simulator.forward(call, q, k, v, plan=plan, is_causal=is_causal)
         ctx.save_for_backward(q, k, v, out, lse)
         ctx.module, ctx.options = module, options
         return out
@@ -39,7 +39,7 @@ class Attention(torch.autograd.Function):
     @staticmethod
     def backward(ctx, dout):
         with prefilled_with_nan():
-            gradients = in_python.backward(ctx.module, *ctx.saved_tensors, dout, **ctx.options)
+            gradients = simulator.backward(ctx.module, *ctx.saved_tensors, dout, **ctx.options)
         return *gradients, None, None
 
 
@@ -88,9 +88,9 @@ def in_orders(head_dim, is_causal, count, module=backward_call, **how):
     """Gradients, with as many orders in which warps, copies and programs come."""
     q, k, v = inputs("cpu", BF16, 300, 500, head_dim, batch=1)
     plan, dout = plan_for(head_dim, is_causal, 300), torch.randn_like(q)
-    saved = in_python.forward(call, q, k, v, plan=plan, is_causal=is_causal)
+    saved = simulator.forward(call, q, k, v, plan=plan, is_causal=is_causal)
     tensors = q, k, v, *saved, dout
-    return [in_python.backward(module, *tensors, is_causal=is_causal, seed=seed, **how) for seed in range(count)]
+    return [simulator.backward(module, *tensors, is_causal=is_causal, seed=seed, **how) for seed in range(count)]
 
 
 def the_same(found):
@@ -109,25 +109,25 @@ def test_any_order_is_not():
 
 
 def test_turns_that_are_not_waited_for_are_found_out(tmp_path, monkeypatch):
-    module = changed(Mistake("while added != rank:", "while False:"), tmp_path / "early_turns", monkeypatch)
+    module = mutated_module(Mistake("while added != rank:", "while False:"), tmp_path / "early_turns", monkeypatch)
     assert not the_same(in_orders(128, False, 3, deterministic=True, module=module))
 
 
 def test_turns_that_never_come_hang(tmp_path, monkeypatch):
     mistake = Mistake("    rank = work.rank\n", "    rank = work.rank + 1\n")
-    module = changed(mistake, tmp_path / "hanging_turns", monkeypatch)
-    with pytest.raises(in_python.Hangs, match=r"\d threads wait for ever"):
+    module = mutated_module(mistake, tmp_path / "hanging_turns", monkeypatch)
+    with pytest.raises(simulator.Hangs, match=r"\d threads wait for ever"):
         in_orders(64, False, 1, deterministic=True, module=module)
 
 
 def test_the_log_sum_exp_has_a_gradient_and_what_saw_nothing_has_none():
     """As the formulas have it."""
     q, k, v = inputs("cpu", BF16, 70, 90, 64, batch=1)
-    out, lse = in_python.forward(call, q, k, v, plan=plan_for(64, False, 70))
+    out, lse = simulator.forward(call, q, k, v, plan=plan_for(64, False, 70))
     dout, dlse = torch.randn_like(q), torch.randn_like(lse)
     lse[..., 3] = -torch.inf
     exact = [x.double() for x in (q, k, v, out, lse.nan_to_num(neginf=torch.inf), dout, dlse)]
-    found = in_python.backward(backward_call, q, k, v, out, lse, dout, dlse)
+    found = simulator.backward(backward_call, q, k, v, out, lse, dout, dlse)
     for gradient, wanted in zip(found, by_formulas(*exact), strict=True):
         assert (gradient.double() - wanted).norm() < 0.006 * wanted.norm()
     assert not found[0][..., 3, :].any()
@@ -146,7 +146,7 @@ EARLY = {
     "dscores read before both are there": Mistake(FULL, ""),
     "dscores waited for after their products have begun": Mistake(FULL + PRODUCTS, PRODUCTS + FULL),
     "dscores written before they are read": Mistake(
-        "mbarrier.wait(ring.free.index(stage), (tile_number // STAGES & 1) ^ 1)\n    ring.tiles", "ring.tiles"
+        "mbarrier.wait(ring.empty.index(stage), (tile_number // STAGES & 1) ^ 1)\n    ring.tiles", "ring.tiles"
     ),
     "sums written before they are added": Mistake("tma.store_wait(PENDING)", "pass"),
     "queries given back before their product": Mistake(
@@ -161,12 +161,12 @@ EARLY = {
 }
 
 
-def changed(mistake, folder, monkeypatch):
+def mutated_module(mistake, folder, monkeypatch):
     """``kernels.hopper.backward.gradients`` of a room with this mistake."""
     texts = wrong.TEXTS | wrong.BACKWARD
     assert sum(mistake.right in text for text in texts.values()) == 1
     monkeypatch.setattr(wrong, "TEXTS", texts)  # in which a mistake can be made
-    wrong.changed(mistake, folder)
+    wrong.mutated_module(mistake, folder)
     return import_module(f"{folder.name}.backward.gradients")
 
 
@@ -175,13 +175,13 @@ def changed(mistake, folder, monkeypatch):
 def test_one_that_does_not_wait_is_found_out_in_some_order(mistake, head_dim, tmp_path, monkeypatch):
     """On a GPU it may come right a thousand times."""
     folder = tmp_path / f"early_backward_{list(EARLY).index(mistake)}_{head_dim}"
-    module = changed(EARLY[mistake], folder, monkeypatch)
+    module = mutated_module(EARLY[mistake], folder, monkeypatch)
     q, k, v = inputs("cpu", BF16, 600, 200, head_dim, batch=1)
 
     def is_wrong(seed):
         try:
             return not share(q, k, v, module=module, seed=seed) <= 1
-        except (in_python.Race, in_python.Hangs):
+        except (simulator.Race, simulator.Hangs):
             return True
 
     assert sum(is_wrong(seed) for seed in range(6)) > 1
@@ -191,7 +191,7 @@ def test_it_also_runs_where_triton_compiles(tmp_path):
     """As on a machine with a GPU, where Triton's own functions are not made for its interpreter; it still compiles."""
     script = (
         "from tests.kernels.hopper import barriers\n"
-        "from tests.kernels.hopper.test_backward_in_python import in_orders\n"
+        "from tests.kernels.hopper.test_simulated_backward import in_orders\n"
         "in_orders(64, False, 1)\n"
         "barriers.compiled(*barriers.keys(64, False))"
     )

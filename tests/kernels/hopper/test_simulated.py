@@ -6,10 +6,10 @@ import torch
 from kernels.hopper import attention as call
 from kernels.hopper.plan import PLANS, plan_for
 from tests.kernels.flash.harness import inputs
-from tests.kernels.hopper import in_python
-from tests.kernels.hopper.harness import BF16, FP16, OTHER_PLANS, used
-from tests.kernels.hopper.in_python.program import Program
-from tests.kernels.hopper.wrong import MISTAKES, NO_MISTAKE, Mistake, changed
+from tests.kernels.hopper import simulator
+from tests.kernels.hopper.harness import BF16, FP16, OTHER_PLANS, largest_budget_used
+from tests.kernels.hopper.simulator.program import Program
+from tests.kernels.hopper.wrong import MISTAKES, NO_MISTAKE, Mistake, mutated_module
 
 DEFAULT = {f"{head_dim}{', causal' * causal}": (causal, plan) for (head_dim, causal), plan in PLANS.items()}
 
@@ -17,13 +17,13 @@ DEFAULT = {f"{head_dim}{', causal' * causal}": (causal, plan) for (head_dim, cau
 def attention(module, q, k, v, *, is_causal=False, plan=None, seed=0):
     """Output and lse by that module's kernel, on three SMs, so that each has several work items."""
     plan = plan or plan_for(q.shape[-1], is_causal, q.shape[-2])
-    return in_python.forward(module, q, k, v, plan=plan, is_causal=is_causal, seed=seed)
+    return simulator.forward(module, q, k, v, plan=plan, is_causal=is_causal, seed=seed)
 
 
 def share(module, q, k, v, *, is_causal=False, **how):
     """The share of the budget that is used."""
     found = attention(module, q, k, v, is_causal=is_causal, **how)
-    return used(lambda *_, **__: found, q, k, v, is_causal=is_causal, enable_gqa=True)
+    return largest_budget_used(lambda *_, **__: found, q, k, v, is_causal=is_causal, enable_gqa=True)
 
 
 @pytest.mark.parametrize("seq_q, seq_k", [(1, 1), (64, 65), (200, 410), (577, 300)])
@@ -75,14 +75,14 @@ def worst(module, mistake, seed=0):
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_wrong_version_is_rejected(mistake, tmp_path):
-    folder = tmp_path / f"wrong_in_python_{list(MISTAKES).index(mistake)}"
-    assert worst(changed(MISTAKES[mistake], folder), MISTAKES[mistake]) > 1
+    folder = tmp_path / f"wrong_simulated_{list(MISTAKES).index(mistake)}"
+    assert worst(mutated_module(MISTAKES[mistake], folder), MISTAKES[mistake]) > 1
 
 
 @pytest.mark.parametrize("is_causal", [False, True], ids=["full", "causal"])
 def test_the_right_one_is_accepted_in_its_place(is_causal, tmp_path):
-    folder = tmp_path / f"right_in_python_{is_causal}"
-    assert worst(changed(NO_MISTAKE, folder), NO_MISTAKE._replace(is_causal=is_causal)) <= 1
+    folder = tmp_path / f"right_simulated_{is_causal}"
+    assert worst(mutated_module(NO_MISTAKE, folder), NO_MISTAKE._replace(is_causal=is_causal)) <= 1
 
 
 NO_OVERLAP = PLANS[64, False]._replace(overlap_epilogue=False)
@@ -105,9 +105,9 @@ HANGING = {
 @pytest.mark.parametrize("mistake", HANGING)
 def test_one_that_waits_for_ever_says_so(mistake, tmp_path):
     """On a GPU it would hang."""
-    folder = tmp_path / f"hanging_in_python_{list(HANGING).index(mistake)}"
-    with pytest.raises(in_python.Hangs, match=r"\d threads wait for ever"):
-        worst(changed(HANGING[mistake], folder), HANGING[mistake])
+    folder = tmp_path / f"hanging_simulated_{list(HANGING).index(mistake)}"
+    with pytest.raises(simulator.Hangs, match=r"\d threads wait for ever"):
+        worst(mutated_module(HANGING[mistake], folder), HANGING[mistake])
 
 
 WRITTEN = """    own_tile.store((accumulator * factor[:, None]).to(own_tile.dtype))
@@ -123,11 +123,11 @@ EARLY = {
         "mbarrier.wait(ring.full.index(stage), tile_number // STAGES & 1)", "pass"
     ),
     "a tile filled before it is free": Mistake(
-        "mbarrier.wait(ring.free.index(stage), (tile_number // STAGES & 1) ^ 1)", "pass"
+        "mbarrier.wait(ring.empty.index(stage), (tile_number // STAGES & 1) ^ 1)", "pass"
     ),
     "queries not waited for": Mistake(
         "own_tile = wait_for_tile(query_ring, q_tile_number)",
-        "x = query_ring.tiles\n            own_tile = x.index(q_tile_number % x.shape[0]).reshape([ROWS, x.shape[4]])",
+        "x = query_ring.tiles\n            own_tile = x.index(q_tile_number % x.shape[0]).reshape([64, x.shape[4]])",
     ),
     "values given back before the product": Mistake(PRODUCT_ENDS + VALUES_GIVEN_BACK, VALUES_GIVEN_BACK + PRODUCT_ENDS),
     "queries given back before the output is read": Mistake(
@@ -150,12 +150,12 @@ EARLY = {
 @pytest.mark.parametrize("mistake", EARLY)
 def test_one_that_does_not_wait_is_found_out_in_some_order(mistake, tmp_path):
     """On a GPU it may come right a thousand times."""
-    module = changed(EARLY[mistake], tmp_path / f"early_in_python_{list(EARLY).index(mistake)}")
+    module = mutated_module(EARLY[mistake], tmp_path / f"early_simulated_{list(EARLY).index(mistake)}")
 
     def is_wrong(seed):
         try:
             return not worst(module, EARLY[mistake], seed) <= 1
-        except (in_python.Race, in_python.Hangs):  # phases that are confused may hang
+        except (simulator.Race, simulator.Hangs):  # phases that are confused may hang
             return True
 
     assert sum(is_wrong(seed) for seed in range(4)) > 1

@@ -27,7 +27,7 @@ class Worker:
         self.ended = False
         self.products: list = []  # of wgmma, not yet waited for, in the order in which they began
         self.unfenced: list = []  # stores to shared memory that only threads would see
-        self.given: list = []  # copies out of shared memory
+        self.pending_stores: list = []  # copies out of shared memory
         self.polled: dict = {}  # what it saw in global memory when it looked last
 
 
@@ -38,7 +38,7 @@ class Threads:
     """
 
     def __init__(self, seed: int):
-        self.drawn = random.Random(seed)
+        self.rng = random.Random(seed)
         self.copies: dict[Callable[[], None], float] = {}  # under way, and how soon they are drawn
         self.back = threading.Semaphore(0)
         self.own = threading.local()
@@ -63,7 +63,7 @@ class Threads:
                 self.failed = Hangs(f"{len(alive)} threads wait for ever: {[worker.number for worker in alive]}")
                 break
             weights = [worker.speed for worker in ready] + [*self.copies.values()]
-            [chosen] = self.drawn.choices([*ready, *self.copies], weights)
+            [chosen] = self.rng.choices([*ready, *self.copies], weights)
             if isinstance(chosen, Worker):
                 chosen.goes.release()
                 self.back.acquire()
@@ -78,7 +78,7 @@ class Threads:
             raise self.failed
 
     def speed(self) -> float:
-        return 10 ** self.drawn.uniform(-3, 0)
+        return 10 ** self.rng.uniform(-3, 0)
 
     def _do(self, function: Callable[[], None]) -> None:
         try:
@@ -97,7 +97,7 @@ class Threads:
             self._do(function)
         except Ended:
             return
-        if not self.failed and not all(copy.is_read for copy in worker.given):
+        if not self.failed and not all(copy.is_read for copy in worker.pending_stores):
             self.failed = Race("a thread ended before its copies out of shared memory were read")
         worker.ended = True
         self.back.release()

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import torch
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from tests.kernels.hopper.in_python.numbers import Block, Scalar, block
-from tests.kernels.hopper.in_python.threads import Race, Threads
+from tests.kernels.hopper.simulator.numbers import Block, Scalar, block
+from tests.kernels.hopper.simulator.threads import Race, Threads
 
 
 class Tile:
@@ -44,7 +44,7 @@ class Tile:
         self.threads.me.unfenced.append((self.memory, numbers.reshape(self.memory.shape)))
         self.memory.fill_(torch.nan)
 
-    def watched(self) -> Callable[[], None]:
+    def watch(self) -> Callable[[], None]:
         """Raises a Race if the tile has changed since."""
         before = self.memory.clone()
 
@@ -89,7 +89,7 @@ class Barriers:
         return self.all[int(i)]
 
 
-class Described:
+class TmaTensor:
     """A tensor as TMA sees it: outside it all is 0, and nothing is written there."""
 
     def __init__(self, descriptor: TensorDescriptor):
@@ -109,12 +109,12 @@ class Described:
         return tuple(inside), tuple(there)
 
 
-class Given:
+class PendingStore:
     """A copy out of shared memory: its tile is read at some time, and later what was read is written."""
 
-    def __init__(self, tensor: Described, coordinates, tile: Tile, adding: bool):
+    def __init__(self, tensor: TmaTensor, coordinates, tile: Tile, adding: bool):
         self.tensor, self.places, self.adding = tensor, tensor.places(coordinates), adding
-        self.tile, self.check = tile, tile.watched()
+        self.tile, self.check = tile, tile.watch()
         self.is_read = self.is_written = False
 
     def begin(self, threads: Threads) -> None:
@@ -159,7 +159,7 @@ class Product:
 
     def __init__(self, left, right, total, use_acc: bool):
         self.operands, self.total, self.use_acc, self.value = (left, right), total, use_acc, None
-        self.checks = [x.watched() for x in self.operands if isinstance(x, Tile)]
+        self.checks = [x.watch() for x in self.operands if isinstance(x, Tile)]
 
     def __getattr__(self, name):
         raise Race(f"{name} of a product that was not waited for")
@@ -168,10 +168,10 @@ class Product:
         for check in self.checks:
             check()
         left, right = ((x.load() if isinstance(x, Tile) else x).float() for x in self.operands)
-        self.value = left @ right + (valued(self.total) if self.use_acc else 0)
+        self.value = left @ right + (value_of(self.total) if self.use_acc else 0)
 
 
-def valued(x):
+def value_of(x):
     """A number, or what a product came to."""
     if not isinstance(x, Product):
         return x

@@ -9,9 +9,18 @@ from types import SimpleNamespace
 
 import torch
 
-from tests.kernels.hopper.in_python.memory import Barrier, Barriers, Described, Given, Pointer, Product, Tile, valued
-from tests.kernels.hopper.in_python.numbers import Scalar, block, divided, largest, least, scalars, where
-from tests.kernels.hopper.in_python.threads import Threads
+from tests.kernels.hopper.simulator.memory import (
+    Barrier,
+    Barriers,
+    PendingStore,
+    Pointer,
+    Product,
+    Tile,
+    TmaTensor,
+    value_of,
+)
+from tests.kernels.hopper.simulator.numbers import Scalar, block, floor_divide, maximum, minimum, scalars, where
+from tests.kernels.hopper.simulator.threads import Threads
 
 
 class Program:
@@ -32,27 +41,27 @@ class Program:
             expect=lambda barrier, bytes: barrier.change(arrivals=1, bytes=bytes),
         )  # fmt: skip
         tma = SimpleNamespace(
-            async_copy_global_to_shared=self.fetch, async_copy_shared_to_global=self.give, store_wait=self.store_wait
+            async_copy_global_to_shared=self.fetch, async_copy_shared_to_global=self.store, store_wait=self.store_wait
         )
         return {
             "gl": self.language(), "mbarrier": mbarrier, "tma": tma, "range": scalars,
             "warpgroup_mma": self.multiply, "warpgroup_mma_wait": self.wait_for_products,
             "warpgroup_mma_init": lambda x: x, "fence_async_shared": self.fence,
             # In place of functions of the kernels that are PTX: a mistake in their bodies is not seen.
-            "rescaled": lambda accumulator, factor: accumulator * factor, "pinned": lambda x: x,
-            "async_add": partial(self.give, adding=True), "read_acquired": self.read_acquired, 
+            "rescale_rows": lambda accumulator, factor: accumulator * factor, "pin": lambda x: x,
+            "async_add": partial(self.store, adding=True), "read_acquired": self.read_acquired, 
             "release_semaphore": self.release_semaphore,
         }  # fmt: skip
 
     def language(self) -> SimpleNamespace:
         return SimpleNamespace(
             float16=torch.float16, bfloat16=torch.bfloat16, float32=torch.float32, int32=torch.int32, int64=torch.int64,
-            constexpr=None, NVMMADistributedLayout=ignored, NVMMASharedLayout=ignored, DotOperandLayout=ignored,
-            SliceLayout=ignored,
+            constexpr=None, NVMMADistributedLayout=ignore, NVMMASharedLayout=ignore, DotOperandLayout=ignore,
+            SliceLayout=ignore,
             allocate_shared_memory=self.allocate, program_id=lambda axis: self.place,
             num_programs=lambda axis: self.programs, warp_specialize=self.specialize, to_tensor=Scalar,
-            static_range=range, static_assert=asserted, where=where, minimum=least, maximum=largest,
-            cdiv=lambda x, y: divided(x + y - 1, y),
+            static_range=range, static_assert=check_assert, where=where, minimum=minimum, maximum=maximum,
+            cdiv=lambda x, y: floor_divide(x + y - 1, y),
             zeros=lambda shape, dtype, layout: block(torch.zeros(shape, dtype=dtype)),
             full=lambda shape, value, dtype, layout: block(torch.full(shape, value, dtype=dtype)),
             arange=lambda begin, end, layout=None: block(torch.arange(begin, end)),
@@ -74,7 +83,7 @@ class Program:
 
     # TMA.
 
-    def fetch(self, tensor: Described, coordinates, barrier: Barrier, tile: Tile) -> None:
+    def fetch(self, tensor: TmaTensor, coordinates, barrier: Barrier, tile: Tile) -> None:
         inside, there = tensor.places(coordinates)
 
         def copy() -> None:
@@ -85,16 +94,16 @@ class Program:
         self.threads.begin(copy)
         self.threads.pause()
 
-    def give(self, tensor: Described, coordinates, tile: Tile, adding: bool = False) -> None:
-        given = Given(tensor, coordinates, tile, adding)
-        self.threads.me.given.append(given)
-        given.begin(self.threads)
+    def store(self, tensor: TmaTensor, coordinates, tile: Tile, adding: bool = False) -> None:
+        pending = PendingStore(tensor, coordinates, tile, adding)
+        self.threads.me.pending_stores.append(pending)
+        pending.begin(self.threads)
         self.threads.pause()
 
     def store_wait(self, left: int) -> None:
         """Until the tiles of all but the last so many of this thread's copies have been read."""
-        given = self.threads.me.given
-        waited_for = given[: max(0, len(given) - left)]
+        pending = self.threads.me.pending_stores
+        waited_for = pending[: max(0, len(pending) - left)]
         self.threads.pause(lambda: all(copy.is_read for copy in waited_for))
 
     def fence(self) -> None:
@@ -120,8 +129,8 @@ class Program:
 
     def release_semaphore(self, semaphore: Pointer) -> None:
         """Once all that this thread gave is in global memory."""
-        given = [*self.threads.me.given]
-        self.threads.pause(lambda: all(copy.is_written for copy in given))
+        pending = [*self.threads.me.pending_stores]
+        self.threads.pause(lambda: all(copy.is_written for copy in pending))
         semaphore.add(1)
 
     # wgmma.
@@ -138,13 +147,13 @@ class Program:
         under_way = self.threads.me.products
         while len(under_way) > left:
             under_way.pop(0).finish()
-        values = tuple(x if isinstance(x, Product) and x.value is None else valued(x) for x in deps)
+        values = tuple(x if isinstance(x, Product) and x.value is None else value_of(x) for x in deps)
         return values[0] if len(values) == 1 else values
 
 
-def ignored(*arguments, **options) -> None:
+def ignore(*arguments, **options) -> None:
     return None
 
 
-def asserted(condition, message="") -> None:
+def check_assert(condition, message="") -> None:
     assert condition, message
