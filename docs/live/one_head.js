@@ -283,7 +283,8 @@ function drawBench(program, now, at, paper) {
           drawRow(program, seen, at),
         ),
     here && !step.held.output ? text(at.width, at.bench(program) - 8, "small end soft", "registers") : nothing,
-    here || paper ? drawNames(program, seen, at) : nothing,
+    (paper ? !program : here) ? drawNames(program, seen, at) : nothing,
+    paper ? text(0, at.bench(program) - 8, "small soft", `program ${program}`) : nothing,
   ];
 }
 
@@ -318,7 +319,7 @@ function drawWires({ step }, at) {
     const [toX, toY] = [table.x + (row + 0.5) * table.width, table.y + DIM * table.height];
     const middle = Math.min(y, toY + 60);
     const way = `M${x} ${y}V${middle}C${x} ${(middle + toY) / 2} ${toX} ${(middle + toY) / 2} ${toX} ${toY}`;
-    return path(way, touch ? table.look : "ink thin dashes");
+    return touch ? path(way, table.look) : at.small ? nothing : path(way, "ink thin dashes");
   })];
 }
 
@@ -358,6 +359,7 @@ function programs(state, set, { step: now, replay }) {
 /** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
 function picture(state, set, { width, elapsed }) {
   const [now, done] = [frame(state, elapsed), frame({ ...state, step: last(state) })];
+  done.step = { ...done.step, moments: done.step.moments.map((moment) => ({ ...moment, touch: null, reads: [] })) };
   const drawn = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) =>
     draw(paper ? done : now, layout(wide, high), paper);
   return html`<div class="hb-live__kernel">
