@@ -26,6 +26,15 @@ const coloured = (line, bug) =>
     return i % 2 && look ? html`<span class=${look}>${part}</span>` : part;
   });
 
+/** A line of code, broken by hand. @param {string} line @param {boolean} bug @param {number} turn of its loop, or -1 */
+function written(line, bug, turn) {
+  const code = line.replace(/ +#.*/, "").trim();
+  const at = code.length > LONG ? code.indexOf(",") + 1 || code.lastIndexOf(" +") : code.length;
+  const rest = at < code.length ? html`<br>${coloured(code.slice(at), bug)}` : nothing;
+  const now = turn < 0 ? nothing : html` <span class="turn">now ${turn}</span>`;
+  return html`<code>${coloured(code.slice(0, at), bug)}${rest}${now}</code>`;
+}
+
 /** @param {boolean} wrong @param {import("./one_head.model.js").Step} step */
 export function listing(wrong, { moments }) {
   const [now, turn] = [moments.map(({ line }) => line), moments[0]?.turn ?? 0];
@@ -35,11 +44,10 @@ export function listing(wrong, { moments }) {
     const from = i + 1;
     const items = lines.map((line) => {
       i += 1;
-      const code = line.replace(/ +#.*/, "").trim();
-      const comma = code.length > LONG ? code.indexOf(",") + 1 || code.lastIndexOf(" +") : code.length;
-      const named = [code.slice(0, comma), code.slice(comma)].map((part) => coloured(part, wrong && i === LINES.key));
+      const code = written(line, wrong && i === LINES.key, i === loop ? turn : -1);
       const look = now.includes(i) ? "now" : i === loop ? "head" : "";
-      return html`<li class=${look} aria-current=${now.includes(i) ? "step" : "false"} style=${`--indent: ${line.search(/\S/)}`}><code>${named[0]}${comma < code.length ? html`<br>` : nothing}${named[1]}${i === loop ? html` <span class="turn">now ${turn}</span>` : nothing}</code></li>`;
+      const indent = `--indent: ${line.search(/\S/)}`;
+      return html`<li class=${look} aria-current=${now.includes(i) ? "step" : "false"} style=${indent}>${code}</li>`;
     });
     const open = now.length ? now[0] >= from && now[0] <= i : number === 0;
     return html`<li class=${open ? "open" : ""}><p># ${STEPS[number]}</p><ol>${items}</ol></li>`;
