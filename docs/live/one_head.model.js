@@ -5,8 +5,8 @@
 /**
  * @typedef {{q: number[][], k: number[][], v: number[][], scale: number}} Problem
  * @typedef {"q" | "k" | "v" | "out"} Tensor
- * @typedef {{tensor: Tensor, register: string, places: number[], numbers: number[]}} Touch what a line loads or stores;
- *   places count from the tensor's first number
+ * @typedef {{program: number, tensor: Tensor, register: string, places: number[], numbers: number[]}} Touch what a line
+ *   loads or stores; places count from the tensor's first number
  * @typedef {Record<string, number[]>} Held the registers of a program
  * @typedef {{line: number, turn: number, reads: string[], writes: string[], touch: Touch | null, held: Held}} Moment
  *   what one line has done; turn: which of its loop
@@ -95,7 +95,7 @@ export function run({ q, k, v, scale }, program, wrong) {
    */
   const load = (line, register, tensor, places, reads, turn) => {
     const numbers = places.map((i) => memory[tensor][i]);
-    does(line, reads, { [register]: numbers }, turn, { tensor, register, places, numbers });
+    does(line, reads, { [register]: numbers }, turn, { program, tensor, register, places, numbers });
   };
 
   does(LINES.column, [], { column });
@@ -128,7 +128,9 @@ export function run({ q, k, v, scale }, program, wrong) {
       turn,
     );
   }
-  does(LINES.store, ["own", "output"], {}, 0, { tensor: "out", register: "output", places: own, numbers: held.output });
+  does(LINES.store, ["own", "output"], {}, 0, {
+    program, tensor: "out", register: "output", places: own, numbers: held.output,
+  });
   return moments;
 }
 
@@ -182,11 +184,13 @@ export function output({ q }, { touched }) {
 }
 
 /**
- * How often a row of a tensor was touched.
+ * The programs that touched a row of a tensor, one for each time.
  * @param {Step} step @param {Tensor} tensor @param {number} row @param {number} dim
  */
-export const loads = ({ touched }, tensor, row, dim) =>
-  touched.filter((touch) => touch.tensor === tensor && touch.places.some((i) => Math.floor(i / dim) === row)).length;
+export const visitors = ({ touched }, tensor, row, dim) =>
+  touched
+    .filter((touch) => touch.tensor === tensor && touch.places.some((i) => Math.floor(i / dim) === row))
+    .map(({ program }) => program);
 
 /** What the program should have written. @param {Problem} problem @param {number} program */
 export const right = (problem, program) => run(problem, program, false).slice(-1)[0].held.output;
