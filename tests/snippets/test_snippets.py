@@ -83,7 +83,7 @@ def breaches_of_length(cells):
 
 def breaches_of_data(name, tree):
     """A file beside the snippet that it names, and that its digest doesn't count."""
-    beside, counted = {path.name for path in READER.path(name).parent.iterdir()}, READER.digest(name)
+    beside, counted = {path.name for path in READER.path(name).parent.iterdir()}, READER.digests(name)
     strings = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
     for text in strings:
         if isinstance(text, str) and text in beside - {f"{name}.py"} and not any(text in each for each in counted):

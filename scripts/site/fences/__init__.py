@@ -24,7 +24,7 @@ from markupsafe import Markup
 from mkdocs.config.defaults import MkDocsConfig
 
 from scripts import facts, records
-from scripts.records import suite as suites
+from scripts.records import kernel_outcomes
 from scripts.site.fences import figures, outputs, symbols, values
 from scripts.site.fences.fact_marks import Marks
 from scripts.site.fences.page import FenceError, Page
@@ -214,12 +214,12 @@ class Fences:
     def suite(self, name: str, options: dict, md) -> str:
         root, modules = self.reader.root, self.newest.modules
         if name == "tests/kernels":
-            outcomes, waiting = suites.outcomes(root, modules)
+            outcomes, waiting = kernel_outcomes.outcomes(root, modules)
             before = outputs.waiting_html(waiting, root) if waiting else ""
             table = outputs.suite_html(outcomes, root) + outputs.suite_ran_html(outcomes) if outcomes else ""
             return Markup('<div class="hb-suite">{}{}</div>').format(before, table)
         if name == "tests/kernels/random_cases":
-            cases, current = suites.random_cases(root, modules)
+            cases, current = kernel_outcomes.random_cases(root, modules)
             if not cases:
                 return outputs.notice_html(f"Random cases have never run on a GPU. {outputs.TO_RUN_RANDOM_CASES}")
             mark = "" if current else outputs.notice_html("An earlier run: what draws the cases has changed since.")

@@ -14,7 +14,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from scripts.records import TABLE, Record, RecordError, machine
-from scripts.records.record import plain
+from scripts.records.record_file import plain
 from scripts.site.fences import symbols
 from scripts.site.meta.repository import to_clone
 

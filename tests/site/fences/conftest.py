@@ -10,7 +10,7 @@ from mkdocs.config import load_config
 
 from scripts import records
 from scripts.records import ROOT
-from scripts.records.suite import RANDOM_CASES, TESTS, digest_of_file, digest_of_random_cases, keep
+from scripts.records.kernel_outcomes import RANDOM_CASES, TESTS, digest_of_file, digest_of_random_cases, keep
 from scripts.site.fences import Fences
 from scripts.site.fences.page import FenceError, Page
 
