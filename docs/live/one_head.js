@@ -2,7 +2,7 @@
 import { html, nothing, svg } from "lit-html";
 import { launch, LINES, loads, output, padded, programStep, range, right, source, WORDS } from "./one_head.model.js";
 import { says } from "./one_head.sentences.js";
-import { checkbox, shown, vector } from "./controls.js";
+import { checkbox, formatNumber as shown, vector } from "./controls.js";
 import { group, path, rect, stage, text } from "./strokes.js";
 
 const start = { wrong: false, slowly: false, step: 0 };
@@ -496,8 +496,8 @@ function more({ wrong }, set) {
 
 /** @type {import("./frame.js").Piece<State>} */
 export default {
-  title: "A kernel at work, line by line", start, picture, more, lasts, next, meanwhile,
-  steps: last,
+  title: "A kernel at work, line by line", initial: start, picture, more, duration: lasts, next, meanwhile,
+  lastStep: last,
   says: (state) => says(WORDS, state.wrong, all(state)[Math.min(state.step, last(state))]),
   again: ({ wrong }) => [wrong ? "Fix the address" : "Forget * HEAD_DIM", { wrong: !wrong, step: wrong ? 0 : 4 }],
   done: ({ wrong }) => !wrong,

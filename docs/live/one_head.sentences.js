@@ -1,6 +1,6 @@
 // What the piece says of a step of the kernel's run, in one sentence or two.
 import { LINES, right, total } from "./one_head.model.js";
-import { shown, vector } from "./controls.js";
+import { formatNumber as shown, vector } from "./controls.js";
 
 /** @typedef {import("./one_head.model.js").Moment} Moment */
 
