@@ -20,7 +20,7 @@ from scripts.facts.words import NoWords
 MARK = re.compile(r"\[((?:[^\[\]`\n]|\n(?!\n))+)\]\{fact=([a-z]\w*(?:\.[a-z]\w*)?)\}")
 CODE = re.compile(r"^ *```[^\n]*(\n.*?^ *```)$|(`[^`\n]*`)", re.DOTALL | re.MULTILINE)
 NAMED = re.compile(r"\{fact=([\w.]+)\}")
-LONGEST = 12  # words
+MAX_WORDS = 12
 
 
 class FactError(Exception):
@@ -52,8 +52,8 @@ class Fact:
             text = self.function(records.table(*self.address.split(".")) if rows is None else rows)
         except NoWords as error:
             raise FactError(f"fact {self.name}: {error}") from error
-        if not text or len(text.split()) > LONGEST:
-            raise FactError(f"fact {self.name} says {text!r}: one to {LONGEST} words are wanted")
+        if not text or len(text.split()) > MAX_WORDS:
+            raise FactError(f"fact {self.name} says {text!r}: one to {MAX_WORDS} words are wanted")
         return text
 
 

@@ -9,7 +9,7 @@ from scripts.records.record_file import METADATA, absolute_path, write
 from scripts.records.root import RecordError
 from scripts.records.snippets import is_code
 
-MOST_KB = 200  # a page is to be read
+MAX_KB = 200  # a page is to be read
 
 
 def run(name: str) -> None:
@@ -32,8 +32,8 @@ def run(name: str) -> None:
     for cell in cells:
         if path := absolute_path(cell.outputs):
             raise RecordError(f"cell {cell.id} of {name} shows the absolute path {path}, true of one machine only")
-        if (size := len(json.dumps(cell.outputs)) // 1000) > MOST_KB:
-            raise RecordError(f"cell {cell.id} of {name} shows {size} KB, a page takes {MOST_KB} at most: show less")
+        if (size := len(json.dumps(cell.outputs)) // 1000) > MAX_KB:
+            raise RecordError(f"cell {cell.id} of {name} shows {size} KB, a page takes {MAX_KB} at most: show less")
     if Reader().digests(name) != before:
         raise RecordError(f"{name}, or a module that it reaches, was edited while it ran; run it again")
     notebook.metadata[METADATA] = {**provenance, "digest": before}
