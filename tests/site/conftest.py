@@ -32,7 +32,7 @@ CHAPTER = "chapters/three-matmuls/"
 SCHEMES = ["light", "dark"]
 NAMES = {"light": "default", "dark": "slate"}  # what Material calls them
 SCHEME = "document.body.dataset.mdColorScheme"
-BEGUN_ANEW = pytest.StashKey[bool]()
+RERUN = pytest.StashKey[bool]()
 
 WITHOUT_TORCH = """
 import runpy, sys
@@ -253,7 +253,7 @@ def pytest_pyfunc_call(pyfuncitem):
     that has not answered for half of the test's time is ended.
     """
     chromium = pyfuncitem.funcargs.get("chromium")
-    if chromium is None or pyfuncitem.stash.get(BEGUN_ANEW, False):
+    if chromium is None or pyfuncitem.stash.get(RERUN, False):
         return (yield)
     mark = pyfuncitem.get_closest_marker("timeout")
     limit = mark.args[0] if mark else float(pyfuncitem.config.getini("timeout"))
@@ -263,7 +263,7 @@ def pytest_pyfunc_call(pyfuncitem):
         except Error as error:
             if not hangs.is_set() and not (isinstance(error, TimeoutError) and not chromium.draws()):
                 raise
-    pyfuncitem.stash[BEGUN_ANEW] = True
+    pyfuncitem.stash[RERUN] = True
     warnings.warn(f"the browser drew no frame: it was replaced, and {pyfuncitem.name} begun anew", stacklevel=1)
     chromium.replace()
     return pyfuncitem.ihook.pytest_pyfunc_call(pyfuncitem=pyfuncitem)

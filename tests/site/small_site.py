@@ -95,7 +95,7 @@ class Texts:
 def write_files(root: Path) -> list[str]:
     """Writes what the site is built from; returns the texts that have to be on it."""
     texts = Texts()
-    for name in ("records", "site", "facts", "takeaway"):
+    for name in ("records", "site", "facts", "standalone"):
         shutil.copytree(ROOT / "scripts" / name, root / "scripts" / name)
     files = FILES | {test: f'"""{texts(f"{test} says")}"""\n' for test in (PASSED, SKIPPED)}
     reasons = {"behind": texts("reason"), "never": "It has had no GPU."}

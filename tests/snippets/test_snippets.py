@@ -117,7 +117,7 @@ def run_on_a_cpu(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     environment = os.environ | {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
     environment.pop("TRITON_INTERPRET", None)
-    command = [sys.executable, Path(__file__).with_name("forked.py"), folder]
+    command = [sys.executable, Path(__file__).with_name("fork_runner.py"), folder]
     process = subprocess.Popen(
         command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, process_group=0
     )

@@ -59,7 +59,7 @@ def loop(board: Board) -> None:
         "arrow leads to each of three programs, 0, 1 and 2, each with its query: once for each query. "
         "Above: tl.program_id(0), a program's number."
     )
-    board.rub("jars")
+    board.erase("jars")
     board.box(276, 58, 192, 146)
     board.words(256, 36, "for query in queries:", 0.95, at="left")
     with board.answer():
@@ -81,7 +81,7 @@ def add(board: Board) -> None:
         f"ends, it is shaded. The kernel that adds, in Triton: {' '.join(code())}. Program 2: from {begin}, "
         f"{rest} True, {BLOCK - rest} False."
     )
-    board.rub(but=STAYS)
+    board.erase(keep=STAYS)
     board.line((left, 62), (left + 432, 62))
     end = left + unit * LENGTH
     board.line((end, 46), (end, 72), width=3.2)
@@ -145,7 +145,7 @@ def one_head(board: Board) -> None:
         f"{per_cent(mine.shares)}; the first of them alone, among zeros, to be added up; the output "
         f"{pair(mine.output)}. Below, programs 0 and 2. At the foot, to stay: one place, a new row."
     )
-    board.rub(but=STAYS)
+    board.erase(keep=STAYS)
     for i in range(ROW):
         y, cells = 8 + 29 * i, mine.scores[:i] + [-math.inf] * (ROW - i)
         with board.group("fill" if i < ROW - 1 else "row"):
@@ -186,7 +186,7 @@ def padding(board: Board) -> None:
         "Above the last row the same one with 0 in its empty place: the exponentials add up to "
         f"{wrong.total:.3f}, the shares are {per_cent(wrong.shares)}, the last ringed, the output {pair(wrong.output)}."
     )
-    board.rub("fill", "rooms", "one share")
+    board.erase("fill", "rooms", "one share")
     board.words(LEFT - 12, 20, "padded: 0", 0.85, at="left")
     board.row(107, 8, [shown(score) for score in wrong.scores], w=60, h=24, size=0.85)
     with board.answer():
@@ -209,7 +209,7 @@ def program(board: Board) -> None:
         f"One program: {warps} boxes, the warps, of {lanes} threads each. Each multiplies its part of query and key; "
         "from all four an arrow leads to one sum, the score. At the foot, to stay: here they talk."
     )
-    board.rub(but=STAYS)
+    board.erase(keep=STAYS)
     for warp in range(warps):
         x = 22 + 112 * warp
         board.box(x, 48, 100, 66)
@@ -237,7 +237,7 @@ def correct(board: Board) -> None:
         f"head of zeros: a mean error of {zeros['mean']:.4f}, the largest {zeros['largest']:.4f}, {over} times its "
         f"budget, REJECTED; and ours: {used} of it, passes."
     )
-    board.rub(but=STAYS)
+    board.erase(keep=STAYS)
     board.words(LEFT, 24, "2 texts · 16 heads = 32,   N = 500, d = 80", 0.9, at="left")
     board.words(LEFT, 52, "budget = 1.5 · PyTorch's error, head by head", 0.9, at="left")
     board.line((16, 94), (464, 94))

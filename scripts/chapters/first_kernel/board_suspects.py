@@ -32,7 +32,7 @@ def slow(board: Board) -> None:
         f"{ours:.0f} ms, {ours / lines:.0f} times as long, whose bar runs to the end of the board and would go on. To "
         "stay, three suspects: how we read, how much, a third."
     )
-    board.rub(but=STAYS)
+    board.erase(keep=STAYS)
     board.words(LEFT, 28, "32 texts of 512 words,", 0.85, at="left")
     board.words(LEFT, 54, "16 heads of 128", 0.85, at="left")
     board.words(LEFT, 98, f"three lines    {lines:.2f} ms", 0.95, at="left")
@@ -57,7 +57,7 @@ def suspects(board: Board) -> None:
         f"head of {n} words: K has {table:,} bytes, {mb(2 * n * table):.0f} MB are asked for, K, V and Q have "
         f"{mb(3 * table):.2f} MB, HBM gave {whole['flushed']:.2f}. Two suspects are struck."
     )
-    board.rub(but=(*STAYS, "suspects"))
+    board.erase(keep=(*STAYS, "suspects"))
     for i, name in enumerate(("stride", "sectors", "used")):
         board.words(14, 28 + 28 * i, name, 0.85, at="left")
     for j, stride in enumerate((1, 2, 8)):
@@ -91,7 +91,7 @@ def meetings(board: Board) -> None:
         f"As many multiplications in {said}. From the third suspect an arrow: the meetings. "
         "Below, what happens in one: two loads; two sums, where they talk; over the row, which makes a new one."
     )
-    board.rub(but=(*STAYS, "suspects"))
+    board.erase(keep=(*STAYS, "suspects"))
     board.words(LEFT - 12, 28, "2048 numbers a word", 0.85, at="left")
     for i, (heads, d, _) in enumerate(times):
         board.words(LEFT - 12, 62 + 30 * i, f"{heads} heads of {d}", 0.95, at="left")
@@ -126,7 +126,7 @@ def unit(board: Board) -> None:
         f"{clocks} clocks. 32 · 16 · 512 · 512 = {million:.1f} million meetings on {worked.SMS} SMs take "
         f"{found:.1f} of {ours:.0f} ms. The profiler: the unit starts one in {busy['starts']:.0f} % of all clocks."
     )
-    board.rub(but=STAYS)
+    board.erase(keep=STAYS)
     board.words(14, 20, "32 numbers:", 0.85, at="left")
     with board.answer():
         board.words(129, 20, "16, 8, 4, 2, 1", 0.85, at="left")
@@ -174,7 +174,7 @@ def cube(board: Board) -> None:
         f"today's {ours:.0f} ms: one key at a time, chapter 6, {blocks:.0f}; a whole row, 7, and each query for "
         f"itself, 8, {flash:.2f}."
     )
-    board.rub(but=STAYS)
+    board.erase(keep=STAYS)
     board.words(14, 24, "N programs · N meetings · N places", 0.9, at="left")
     with board.answer():
         board.words(356, 24, "= N^{3}", 1, at="left")
