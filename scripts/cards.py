@@ -19,15 +19,15 @@ from playwright.sync_api import Browser, sync_playwright
 
 from scripts.records import ROOT
 from scripts.site.meta.cards import Card, Cards
-from scripts.site.pages import home, order
-from scripts.site.pages.order import Chapter
+from scripts.site.pages import home, navigation
+from scripts.site.pages.navigation import Chapter
 from scripts.speed import browser
 
 DOCS = ROOT / "docs"
 LOGO = ROOT / "scripts" / "site" / "theme" / ".icons" / "handbook" / "logo.svg"
 COLOUR = re.compile(r"--hb-([\w-]+): light-dark\((#\w{6}), ")
 CONFIG = load_config(str(ROOT / "mkdocs.yml"))
-CARDS = Cards(order.chapters(CONFIG.extra["chapters"], DOCS), DOCS)
+CARDS = Cards(navigation.chapters(CONFIG.extra["chapters"], DOCS), DOCS)
 SIZE = {"width": 1200, "height": 630}
 PROMISE = "From three lines of PyTorch to kernels that keep a GPU busy."
 FACE = """

@@ -16,10 +16,10 @@ from collections.abc import Iterable
 
 import pytest
 
-from scripts.records import ROOT, RecordError, suite
+from scripts.records import ROOT, RecordError, kernel_outcomes
 from scripts.records.digest import Modules
-from scripts.records.record import absolute_path, refuse_unfit
-from scripts.records.watched import in_interpreter, provenance
+from scripts.records.record_file import absolute_path, refuse_unfit
+from scripts.records.run_tracer import in_interpreter, provenance
 
 THEY = "the kernels' tests"
 OPTIONS = ["-o", "addopts=", "-ra", "--strict-markers", "--import-mode=importlib"]  # all, whatever settings say
@@ -33,8 +33,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--processes", type=int, default=1, help="how many share the GPU")
     options = parser.parse_args(arguments)
     try:
-        kept, waiting = suite.outcomes(ROOT, Modules(ROOT))
-        there = suite.test_files(ROOT) if options.all else waiting
+        kept, waiting = kernel_outcomes.outcomes(ROOT, Modules(ROOT))
+        there = kernel_outcomes.test_files(ROOT) if options.all else waiting
         if others := sorted({*options.files} - {*there}):
             raise RecordError(f"{others[0]} doesn't wait for its run; these do: {', '.join(there)}")
         if not there:
@@ -71,7 +71,7 @@ def record(chosen: list[str], kept: dict[str, dict], processes: int) -> int:
     if digests(chosen) != before:
         raise RecordError(f"a module of {THEY} was edited while they ran; run them again")
     new = {file: outcome | {"digest": before[file], "ran": ran} for file, outcome in passed.items()}
-    suite.keep(ROOT, suite.TESTS, {"files": kept | new})
+    kernel_outcomes.keep(ROOT, kernel_outcomes.TESTS, {"files": kept | new})
     if waiting := sorted({*chosen} - new.keys()):
         print(f"\nstill waiting for a run that passes: {', '.join(waiting)}", file=sys.stderr)
         return int(status) or 1
@@ -80,7 +80,7 @@ def record(chosen: list[str], kept: dict[str, dict], processes: int) -> int:
 
 def digests(files: Iterable[str]) -> dict[str, str]:
     modules = Modules(ROOT)
-    return {file: suite.digest_of_file(modules, file) for file in files}
+    return {file: kernel_outcomes.digest_of_file(modules, file) for file in files}
 
 
 class Outcomes:

@@ -2,22 +2,22 @@
 import { html, svg } from "lit-html";
 import { columns, last } from "./accumulator.model.js";
 import { barsAt, drawBars } from "./bars.js";
-import { checkbox, numbers, textField } from "./controls.js";
+import { checkbox, parseNumbers, textField } from "./controls.js";
 import { output, plain, readInBlocks, schedule } from "./stream.model.js";
 import { bracket, group, path, power, rect, stage, text } from "./strokes.js";
 
-const start = { scores: "1 0 2 1 0 2", forget: false, step: 0 };
+const initial = { scores: "1 0 2 1 0 2", forget: false, step: 0 };
 const VALUES = [[10, 0], [10, 0], [10, 0], [0, 10], [0, 10], [0, 10]];
 const TEN = 10; // of a value is as tall as 1 of the sum, so both numbers together are as tall as their sum
 
-/** @typedef {typeof start} State */
+/** @typedef {typeof initial} State */
 /** @typedef {import("./stream.model.js").Run} Run */
 /** @typedef {ReturnType<typeof columns>} Frame */
 /** @typedef {ReturnType<typeof layout>} Layout */
 
 /** @param {State} state */
 const runOf = ({ scores, forget }) =>
-  readInBlocks(numbers("Scores", scores, { least: -50, most: 50, count: [6, 6] }), 2, forget, VALUES);
+  readInBlocks(parseNumbers("Scores", scores, { min: -50, max: 50, count: [6, 6] }), 2, forget, VALUES);
 /** @param {number} x */
 const number = (x) => String(Math.round(x * 100) / 100);
 /** @param {number[]} row */
@@ -175,10 +175,10 @@ const more = (state, set) => html`
 /** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "Values that ride along with the sum",
-  start, picture, more, says,
-  steps: (state) => last(runOf(state)),
+  initial, picture, more, says,
+  lastStep: (state) => last(runOf(state)),
   next: (state) => (state.step === last(runOf(state)) - 1 ? "Divide" : "Next pair"),
   again: ({ forget }) => [forget ? "Rescale again" : "Forget to rescale", { forget: !forget, step: 1 }],
-  lasts: (state) => schedule(runOf(state), state.step).end,
+  duration: (state) => schedule(runOf(state), state.step).end,
   done: ({ forget }) => !forget,
 };

@@ -28,7 +28,7 @@ export function columns(run, k, elapsed = Infinity) {
     ...now,
     columns: [
       of(() => 1, old.sum),
-      ...old.blend.map((before, column) => of((word) => run.values[word][column], before)),
+      ...old.accumulator.map((before, column) => of((word) => run.values[word][column], before)),
     ],
   };
 }

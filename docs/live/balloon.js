@@ -1,14 +1,14 @@
 // Small, square, small: the tables of attention to scale, and what is held at once against the memory of a GPU.
 import { html, nothing, svg } from "lit-html";
-import { held, last, STEPS } from "./balloon.model.js";
+import { bytesHeld, last, STEPS } from "./balloon.model.js";
 import { BYTES, CHIPS, eagerPeakBytes, fusedPeakBytes, rowBytes, squareBytes } from "./cost.model.js";
 import { Refused } from "./frame.js";
 import { choice, menu, oneOf, slider, table } from "./controls.js";
 import { binary, brief, grouped, metric } from "./units.model.js";
 
-const start = { words: 4096, dim: "64", heads: 32, batch: 32, type: "FP32", gpu: "H100", step: 1 };
+const initial = { words: 4096, dim: "64", heads: 32, batch: 32, type: "FP32", gpu: "H100", step: 1 };
 
-/** @typedef {typeof start} State */
+/** @typedef {typeof initial} State */
 
 /** @param {State} state */
 function shapeOf({ words, dim, heads, batch, type, gpu }) {
@@ -20,14 +20,14 @@ function shapeOf({ words, dim, heads, batch, type, gpu }) {
 }
 
 /** Where the balloon bursts, the run ends. @param {State} state */
-const steps = (state) => last(shapeOf(state), CHIPS[state.gpu].memory);
+const lastStep = (state) => last(shapeOf(state), CHIPS[state.gpu].memory);
 
 /** @param {State} state */
-function worked(state) {
+function derive(state) {
   const shape = shapeOf(state);
   const memory = CHIPS[state.gpu].memory;
   const step = Math.min(Math.max(Math.trunc(state.step), 0), last(shape, memory));
-  const now = held(shape, step);
+  const now = bytesHeld(shape, step);
   return { shape, memory, step, now, burst: now > memory, row: rowBytes(shape), square: squareBytes(shape) };
 }
 
@@ -42,7 +42,7 @@ function star(half) {
 
 /** @param {State} state */
 function drawing(state) {
-  const { shape, memory, step, now, burst, row, square } = worked(state);
+  const { shape, memory, step, now, burst, row, square } = derive(state);
   const { squares, output } = STEPS[step];
   const unit = Math.min(150 / Math.sqrt(memory), (burst ? 130 : 150) / Math.sqrt(square)); // length for the root of a byte
   const side = Math.max(1.5, unit * Math.sqrt(square));
@@ -87,7 +87,7 @@ function drawing(state) {
 
 /** @param {State} state */
 function sizes(state) {
-  const { shape, memory, now, burst, row, square } = worked(state);
+  const { shape, memory, now, burst, row, square } = derive(state);
   const { n, dim, heads = 1, batch = 1 } = shape;
   const line = (/** @type {unknown} */ name, /** @type {number} */ bytes) => [name, binary(bytes), metric(bytes, "B")];
   const of = (/** @type {number} */ columns) =>
@@ -108,7 +108,7 @@ function sizes(state) {
 
 /** @param {State} state */
 function picture(state) {
-  const { step: now } = worked(state);
+  const { step: now } = derive(state);
   const doing = STEPS.map(
     ({ doing }, step) => html`${step ? " → " : ""}${step === now ? html`<b>${doing}</b>` : doing}`,
   );
@@ -129,7 +129,7 @@ function more(state, set) {
 
 /** @param {State} state */
 function says(state) {
-  const { shape, memory, step, now, burst, square, row } = worked(state);
+  const { shape, memory, step, now, burst, square, row } = derive(state);
   const { squares } = STEPS[step];
   if (burst)
     return `${metric(now, "B")} don’t fit into ${metric(memory, "B")}: out of memory${squares.length > 1 ? `, because ${squares[0]} and ${squares[1]} are there together` : ""}.`;
@@ -145,9 +145,9 @@ function says(state) {
     "The output is here, and both squares are still held: this is the peak.",
   ][step];
   const next =
-    held(shape, step + 1) > memory ? ` The next step needs ${binary(held(shape, step + 1))}, which won’t fit.` : "";
+    bytesHeld(shape, step + 1) > memory ? ` The next step needs ${binary(bytesHeld(shape, step + 1))}, which won’t fit.` : "";
   return `${why} We hold ${binary(now)}.${next}`;
 }
 
 /** @type {import("./frame.js").Piece<State>} */
-export default { title: "The balloon, to scale", start, picture, numbers: sizes, more, says, steps };
+export default { title: "The balloon, to scale", initial, picture, numbers: sizes, more, says, lastStep };

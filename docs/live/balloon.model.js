@@ -18,11 +18,11 @@ export const STEPS = [
 ];
 
 /** Bytes held at a step, Q, K and V among them. @param {Shape} shape @param {number} step */
-export const held = (shape, step) =>
+export const bytesHeld = (shape, step) =>
   (3 + Number(STEPS[step].output)) * rowBytes(shape) + STEPS[step].squares.length * squareBytes(shape);
 
 /** The step at which more is held than there is, or the last. @param {Shape} shape @param {number} memory */
 export function last(shape, memory) {
-  const burst = STEPS.findIndex((_, step) => held(shape, step) > memory);
+  const burst = STEPS.findIndex((_, step) => bytesHeld(shape, step) > memory);
   return burst < 0 ? STEPS.length - 1 : burst;
 }

@@ -2,16 +2,16 @@
 import { html, nothing, svg } from "lit-html";
 import { beside, decode, encode, fields, FORMATS, spelt } from "./bits.model.js";
 import { Refused } from "./frame.js";
-import { choice, number, shown, table, textField } from "./controls.js";
+import { choice, formatNumber, parseNumber, table, textField } from "./controls.js";
 
-const start = { number: "0.1", format: "E4M3", code: "" }; // code: hexadecimal, once a bit was flipped
+const initial = { number: "0.1", format: "E4M3", code: "" }; // code: hexadecimal, once a bit was flipped
 
-/** @typedef {typeof start} State */
+/** @typedef {typeof initial} State */
 
 const DIGITS = 9;
 
 /** @param {number} value */
-const inDigits = (value) => (Object.is(value, -0) ? "−0" : shown(value, DIGITS));
+const inDigits = (value) => (Object.is(value, -0) ? "−0" : formatNumber(value, DIGITS));
 
 /** Whether those digits are all there are. @param {number} value */
 function whole(value) {
@@ -23,7 +23,7 @@ function whole(value) {
 function read(state) {
   const format = FORMATS[state.format];
   if (!format) throw new Refused(`Format: there is no ${state.format}; there is ${Object.keys(FORMATS).join(", ")}.`);
-  const asked = /^\s*nan\s*$/i.test(state.number) ? NaN : number("Number", state.number);
+  const asked = /^\s*nan\s*$/i.test(state.number) ? NaN : parseNumber("Number", state.number);
   const taken = encode(format, asked);
   const code = state.code === "" ? taken : parseInt(state.code, 16);
   if (!/^[0-9a-f]*$/i.test(state.code) || code >= 2 ** format.bits) {
@@ -47,7 +47,7 @@ const parts = (format) =>
   ]).filter(([, width]) => width);
 
 /** The bits of a code, in hexadecimal where they are too many. @param {Read["format"]} format @param {number} code */
-function written(format, code) {
+function codeText(format, code) {
   return format.bits > 8 ? code.toString(16).toUpperCase().padStart(format.bits / 4, "0") : spelt(format, code);
 }
 
@@ -58,7 +58,7 @@ function boxes({ format, code, sign, exponent, mantissa, kind }, set) {
     sign: sign ? "1: minus" : "0: plus",
     exponent:
       kind === "normal"
-        ? `${exponent} − ${format.bias} = ${shown(exponent - format.bias)}`
+        ? `${exponent} − ${format.bias} = ${formatNumber(exponent - format.bias)}`
         : kind === "subnormal" || kind === "zero"
           ? `0: as 1 − ${format.bias}`
           : "all ones",
@@ -131,7 +131,7 @@ function ruler({ format, asked, value, below, above }) {
     <path class="line stroke thin" d="M15 46 H465" />
     <rect class="query fill faint moves" x=${from} y="38" width=${to - from} height="16" />
     ${low === null ? nothing : mark(low, "below", "soft")} ${mark(value, "stored", "query")} ${high === null ? nothing : mark(high, "above", "soft")}
-    ${Number.isNaN(asked) ? nothing : svg`<path class="accent fill moves" d="M${x(place) - 6} 22 h12 l-6 14 z" /><text class="middle accent" x=${x(place)} y="16">${outside ? (asked < left ? "← " : "") : ""}${shown(asked, 5)}${outside && asked > right ? " →" : ""}</text>`}
+    ${Number.isNaN(asked) ? nothing : svg`<path class="accent fill moves" d="M${x(place) - 6} 22 h12 l-6 14 z" /><text class="middle accent" x=${x(place)} y="16">${outside ? (asked < left ? "← " : "") : ""}${formatNumber(asked, 5)}${outside && asked > right ? " →" : ""}</text>`}
   </svg>`;
 }
 
@@ -145,8 +145,8 @@ function around(state) {
     return [
       name,
       inDigits(number),
-      written(format, one),
-      `${off > 0 ? "+" : ""}${shown(off, format.bits > 8 ? 3 : DIGITS)}`,
+      codeText(format, one),
+      `${off > 0 ? "+" : ""}${formatNumber(off, format.bits > 8 ? 3 : DIGITS)}`,
     ];
   };
   const head = ["", "number", format.bits > 8 ? "hex" : "bits", `off ${inDigits(asked)} by`];
@@ -186,11 +186,11 @@ function says(state) {
   const { format, asked, code, taken, value, below, above } = read(state);
   const name = inDigits(asked);
   const error = (/** @type {number} */ one) => Math.abs(decode(format, one) - asked);
-  const share = asked === 0 ? "" : `, ${shown((100 * error(code)) / Math.abs(asked), 2)} % of it`;
+  const share = asked === 0 ? "" : `, ${formatNumber((100 * error(code)) / Math.abs(asked), 2)} % of it`;
   if (code !== taken && !Number.isFinite(error(code)))
-    return `These bits stand for ${inDigits(value)}. ${name} would be stored as ${written(format, taken)}.`;
+    return `These bits stand for ${inDigits(value)}. ${name} would be stored as ${codeText(format, taken)}.`;
   if (code !== taken)
-    return `These bits stand for ${inDigits(value)}, off ${name} by ${shown(error(code), DIGITS)}. The nearest code is ${written(format, taken)}, off by ${shown(error(taken), DIGITS)}.`;
+    return `These bits stand for ${inDigits(value)}, off ${name} by ${formatNumber(error(code), DIGITS)}. The nearest code is ${codeText(format, taken)}, off by ${formatNumber(error(taken), DIGITS)}.`;
   if (Number.isNaN(asked))
     return Number.isNaN(value)
       ? `${state.format} has codes for NaN, and we write this one.`
@@ -204,8 +204,8 @@ function says(state) {
   const other = value > asked ? below : above;
   if (other !== null && error(other) === error(code))
     return `${name} is halfway between ${inDigits(value)} and ${inDigits(decode(format, other))}. A tie goes to the even code, which ends in 0.`;
-  return `${name} becomes ${inDigits(value)}, the nearest number in ${state.format}. That’s off by ${shown(error(code), DIGITS)}${share}.`;
+  return `${name} becomes ${inDigits(value)}, the nearest number in ${state.format}. That’s off by ${formatNumber(error(code), DIGITS)}${share}.`;
 }
 
 /** @type {import("./frame.js").Piece<State>} */
-export default { title: "A number as bits", start, picture, numbers: around, primary, more, says };
+export default { title: "A number as bits", initial, picture, numbers: around, primary, more, says };

@@ -3,9 +3,9 @@ import { html, nothing } from "lit-html";
 import { decode, spelt } from "./bits.model.js";
 import { pack, quantize, rms, SCHEMES } from "./block.model.js";
 import { Refused } from "./frame.js";
-import { button, choice, menu, number, numbers, shown, slider, table, textField } from "./controls.js";
+import { button, choice, formatNumber, menu, parseNumber, parseNumbers, slider, table, textField } from "./controls.js";
 
-const start = {
+const initial = {
   numbers: "4.5 -2.25 0 0.9375 1.3125 3.75 0.1875 -0.5625 1 -0.1 2 0.3 -4.4 3 -1.5 0.75",
   tensor: "0.5", // the scale of the tensor in NVFP4; empty: from the largest number
   louder: 1, // how many times as large as typed the largest number is
@@ -15,25 +15,25 @@ const start = {
   place: 5,
 };
 
-/** @typedef {typeof start} State */
+/** @typedef {typeof initial} State */
 
 /** @param {number} code @param {number} [width] */
 const hex = (code, width = 2) => code.toString(16).toUpperCase().padStart(width, "0");
 
 /** @param {number} value */
-const brief = (value) => (Object.is(value, -0) ? "−0" : shown(value, 4));
+const brief = (value) => (Object.is(value, -0) ? "−0" : formatNumber(value, 4));
 
 /** @param {string} text */
-const typed = (text) => numbers("Numbers", text, { least: -1e6, most: 1e6, count: [2, 32] });
+const parseRow = (text) => parseNumbers("Numbers", text, { min: -1e6, max: 1e6, count: [2, 32] });
 
 /** The place of the largest number as typed. @param {State} state */
 function loudest(state) {
-  const sizes = typed(state.numbers).map(Math.abs);
+  const sizes = parseRow(state.numbers).map(Math.abs);
   return sizes.indexOf(Math.max(...sizes));
 }
 
 /** The numbers, the largest made louder. @param {State} state */
-const row = (state) => typed(state.numbers).map((x, i) => (i === loudest(state) ? x * state.louder : x));
+const row = (state) => parseRow(state.numbers).map((x, i) => (i === loudest(state) ? x * state.louder : x));
 
 /** A scheme's blocks, and number by number what became of it. @param {State} state @param {string} name */
 function read(state, name) {
@@ -43,7 +43,7 @@ function read(state, name) {
   const all = row(state);
   const given =
     name === "NVFP4" && state.tensor.trim()
-      ? number("Tensor scale", state.tensor, { least: 2 ** -117, most: 2 ** 117 })
+      ? parseNumber("Tensor scale", state.tensor, { min: 2 ** -117, max: 2 ** 117 })
       : null;
   const { tensor, blocks } = quantize(scheme, all, given);
   const each = blocks.flatMap(({ codes, quotients, back, unit }) =>
@@ -95,8 +95,8 @@ function memory(state, now, which, set) {
   const said =
     scale === null || !scheme.scale
       ? `No block has a scale: all share the tensor's.`
-      : html`Block ${which}${half}: scale <b>${hex(scale)}</b>, ${spelt(scheme.scale, scale)}, which is ${brief(worth)}${scheme.tensor ? `, times the tensor's ${shown(tensor, 6)}` : ""}.`;
-  return html`<p>${said} What is stored as 1 comes back as <b>${shown(unit, 6)}</b>.</p>
+      : html`Block ${which}${half}: scale <b>${hex(scale)}</b>, ${spelt(scheme.scale, scale)}, which is ${brief(worth)}${scheme.tensor ? `, times the tensor's ${formatNumber(tensor, 6)}` : ""}.`;
+  return html`<p>${said} What is stored as 1 comes back as <b>${formatNumber(unit, 6)}</b>.</p>
     <div class="hb-live__bytes ${two ? "" : "eight"}">${pack(scheme, codes).map(byte)}</div>`;
 }
 
@@ -105,16 +105,16 @@ function way(state, { scheme, values }) {
   const one = values[Math.min(Math.max(Math.round(state.place), 0), values.length - 1)];
   const taken = one.unit ? one.back / one.unit : 0;
   const off = one.back - one.number;
-  return html`<p class="hb-live__equation">Place ${one.place}: ${brief(one.number)} ÷ ${shown(one.unit, 6)} = ${brief(one.quotient)}, taken as ${brief(taken)}, bits
-    <b>${spelt(scheme.element, one.code)}</b>. Back: ${brief(taken)} · ${shown(one.unit, 6)} = <b>${brief(one.back)}</b>, off by ${brief(off)}.</p>`;
+  return html`<p class="hb-live__equation">Place ${one.place}: ${brief(one.number)} ÷ ${formatNumber(one.unit, 6)} = ${brief(one.quotient)}, taken as ${brief(taken)}, bits
+    <b>${spelt(scheme.element, one.code)}</b>. Back: ${brief(taken)} · ${formatNumber(one.unit, 6)} = <b>${brief(one.back)}</b>, off by ${brief(off)}.</p>`;
 }
 
 /** @param {State} state */
-function compared(state) {
+function comparison(state) {
   const each = (/** @type {string} */ name) => {
     const { scheme, blocks, values, off, lost } = read(state, name);
     const scales = scheme.scale ? blocks.map(({ scale }) => hex(scale ?? 0)).join(", ") : "one for all";
-    return [name, scales, brief(values[loudest(state)].back), shown(off, 4), lost];
+    return [name, scales, brief(values[loudest(state)].back), formatNumber(off, 4), lost];
   };
   return html`${table("The same numbers in three schemes", ["", "scale", `place ${loudest(state)}`, "others off by", "others lost"], Object.keys(SCHEMES).map(each))}
     <p class="soft">Off by: the root of the mean of the squared errors.</p>`;
@@ -142,7 +142,7 @@ function more(state, set) {
     set({ numbers: Array.from({ length: 32 }, () => Number((2 * one()).toFixed(2))).join(" "), tensor: "", louder: 1 });
   };
   /** @type {[string, string][]} */
-  const offered = [[start.numbers, "the block of the board"], [state.key, "K row"], [state.value, "V row"]];
+  const offered = [[initial.numbers, "the block of the board"], [state.key, "K row"], [state.value, "V row"]];
   const rows = offered.filter(([text]) => text);
   const own = rows.some(([text]) => text === state.numbers)
     ? []
@@ -150,9 +150,9 @@ function more(state, set) {
   const begin = (/** @type {string} */ text) =>
     set({
       numbers: text,
-      tensor: text === start.numbers ? start.tensor : "",
+      tensor: text === initial.numbers ? initial.tensor : "",
       louder: 1,
-      place: text === start.numbers ? start.place : 0,
+      place: text === initial.numbers ? initial.place : 0,
     });
   return html`
     ${choice("Scheme", state.scheme, (scheme) => set({ scheme }), Object.keys(SCHEMES))}
@@ -182,4 +182,4 @@ function says(state) {
 }
 
 /** @type {import("./frame.js").Piece<State>} */
-export default { title: "A block and its scale", start, picture, numbers: compared, primary, more, says };
+export default { title: "A block and its scale", initial, picture, numbers: comparison, primary, more, says };

@@ -21,23 +21,23 @@ const { fround } = Math;
 const SMALLEST = 2 ** -117; // an FP32 scale is never below it, so that its reciprocal does not overflow
 
 /** @param {import("./bits.model.js").Format} format */
-const most = (format) => decode(format, format.largest);
+const largest = (format) => decode(format, format.largest);
 
 /** The largest size: NaN has no part in it, and infinity counts as FP32's largest number. @param {number[]} numbers */
 const amaxOf = (numbers) =>
-  Math.max(0, ...numbers.map((x) => (Number.isNaN(x) ? 0 : Math.min(Math.abs(x), most(FP32)))));
+  Math.max(0, ...numbers.map((x) => (Number.isNaN(x) ? 0 : Math.min(Math.abs(x), largest(FP32)))));
 
 /** What the largest number of a tensor asks its scale to be. @param {Scheme} scheme @param {number[]} numbers */
 function tensorScale(scheme, numbers) {
   const amax = amaxOf(numbers);
-  const reach = most(scheme.element) * (scheme.scale ? most(scheme.scale) : 1);
+  const reach = largest(scheme.element) * (scheme.scale ? largest(scheme.scale) : 1);
   return amax === 0 ? 1 : Math.max(fround(amax / reach), SMALLEST);
 }
 
 /** The code of a block's scale. @param {Scheme} scheme @param {number} amax @param {number} tensor */
 function scaleOf(scheme, amax, tensor) {
-  if (scheme.scale === E8M0) return Math.max(encode(E8M0, amax) - Math.floor(Math.log2(most(scheme.element))), 0);
-  return encode(E4M3, fround(fround(amax / most(scheme.element)) / tensor));
+  if (scheme.scale === E8M0) return Math.max(encode(E8M0, amax) - Math.floor(Math.log2(largest(scheme.element))), 0);
+  return encode(E4M3, fround(fround(amax / largest(scheme.element)) / tensor));
 }
 
 /**

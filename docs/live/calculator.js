@@ -3,10 +3,10 @@ import { html, svg } from "lit-html";
 import { BITS, decode, leastTime, limits, memory, MODELS, prefill, ring, tokenBytes } from "./calculator.model.js";
 import { chip, CHIPS } from "./cost.model.js";
 import { Refused } from "./frame.js";
-import { choice, menu, numbers, oneOf, slider, table, textField, wholeNumber } from "./controls.js";
+import { choice, menu, oneOf, parseNumbers, requireInteger, slider, table, textField } from "./controls.js";
 import { binary, brief, grouped, metric, time } from "./units.model.js";
 
-const start = {
+const initial = {
   model: "llama-3-8b",
   own: "32 32 8 128 8",
   context: 8192,
@@ -16,13 +16,13 @@ const start = {
   gpus: 1,
 };
 
-/** @typedef {typeof start} State */
+/** @typedef {typeof initial} State */
 
 /** @type {[string, string][]} */
 const FORMATS = [["bf16", "BF16"], ["fp8", "FP8"], ["nvfp4", "NVFP4"]];
 
 /** The ends of the sliders, as powers of two. */
-const MOST = { context: 20, batch: 10, gpus: 4 };
+const MAX = { context: 20, batch: 10, gpus: 4 };
 
 const OF_ONE_HOST = 8; // GPUs that NVLink joins, as a rule
 
@@ -30,26 +30,26 @@ const OF_ONE_HOST = 8; // GPUs that NVLink joins, as a rule
 function modelOf(state) {
   const known = MODELS[oneOf("Model", state.model, [...Object.keys(MODELS), "own"])];
   if (known) return known;
-  const [layers, heads, kvHeads, dim, billions] = numbers("Own model", state.own, {
-    least: 1e-3,
-    most: 1e6,
+  const [layers, heads, kvHeads, dim, billions] = parseNumbers("Own model", state.own, {
+    min: 1e-3,
+    max: 1e6,
     count: [5, 5],
   });
   for (const [name, count] of Object.entries({ layers, heads, "heads of keys": kvHeads, d: dim }))
-    wholeNumber(`Own model, ${name}`, count, 1, 1e6);
+    requireInteger(`Own model, ${name}`, count, 1, 1e6);
   if (heads % kvHeads)
     throw new Refused(`Own model: ${heads} heads of queries can’t share ${kvHeads} heads of keys evenly.`);
   return { layers, heads, kvHeads, dim, weights: billions * 1e9 };
 }
 
 /** @param {State} state */
-function worked(state) {
+function derive(state) {
   const { context, batch, format, gpu, gpus } = state;
   oneOf("GPU", gpu, Object.keys(CHIPS));
   oneOf("Cache", format, Object.keys(BITS));
-  wholeNumber("Context, in tokens", context, 1, 2 ** MOST.context);
-  wholeNumber("Sequences at once", batch, 1, 2 ** MOST.batch);
-  wholeNumber("GPUs", gpus, 1, 2 ** MOST.gpus);
+  requireInteger("Context, in tokens", context, 1, 2 ** MAX.context);
+  requireInteger("Sequences at once", batch, 1, 2 ** MAX.batch);
+  requireInteger("GPUs", gpus, 1, 2 ** MAX.gpus);
   const model = modelOf(state);
   const [first, next] = [prefill(model, context, batch), decode(model, context, batch, format)];
   const work = Object.entries({
@@ -66,7 +66,7 @@ const chips = ({ gpu, gpus }) => `${gpus} ${gpu}${gpus > 1 ? "s" : ""}`;
 
 /** @param {State} state */
 function drawing(state) {
-  const { held } = worked(state);
+  const { held } = derive(state);
   const x = (/** @type {number} */ bytes) => (470 * bytes) / Math.max(held.all, held.weights + held.cache);
   const need = held.weights + held.cache;
   const over = need > held.all;
@@ -85,7 +85,7 @@ function drawing(state) {
 function times(state) {
   const limit = (/** @type {string} */ work, /** @type {number} */ one, /** @type {number} */ other) =>
     html`${work}<br>${one > other ? html`<b>${time(one)}</b>` : time(one)}`;
-  const rows = worked(state).work.map(({ name, flops, bytes, arithmetic, memory: moving }) => [
+  const rows = derive(state).work.map(({ name, flops, bytes, arithmetic, memory: moving }) => [
     html`${name}<br>by ${arithmetic > moving ? "arithmetic" : "memory"}`,
     limit(metric(flops, "FLOP"), arithmetic, moving),
     limit(metric(bytes, "B"), moving, arithmetic),
@@ -95,12 +95,12 @@ function times(state) {
 
 /** Each formula with the numbers of the state. @param {State} state */
 function formulas(state) {
-  const { model, held } = worked(state);
+  const { model, held } = derive(state);
   const { layers, heads, kvHeads, dim } = model;
   const { context, batch } = state;
   const n = grouped(context);
   const token = tokenBytes(model, state.format);
-  const [first, , next] = worked(state).work;
+  const [first, , next] = derive(state).work;
   const many = batch > 1 ? ` · ${batch}` : "";
   const { gpu, gpus } = state;
   const shared = ring(model, context, batch, gpu, gpus);
@@ -130,7 +130,7 @@ function picture(state) {
 const primary = (state, set) =>
   slider("Context, in tokens", Math.log2(state.context), (value) => set({ context: power(value) }), {
     min: 7,
-    max: MOST.context,
+    max: MAX.context,
     inWords: grouped(state.context),
   });
 
@@ -145,14 +145,14 @@ function more(state, set) {
     ${state.model === "own" ? textField("Layers, heads, of keys, d, billions of weights", state.own, (own) => set({ own }), 22) : ""}
     ${menu("Cache", state.format, (format) => set({ format }), FORMATS)}
     ${choice("GPU", state.gpu, (gpu) => set({ gpu }), Object.keys(CHIPS))}
-    ${slider("Sequences at once", Math.log2(state.batch), (value) => set({ batch: power(value) }), { min: 0, max: MOST.batch, inWords: String(state.batch) })}
-    ${slider("GPUs", Math.log2(state.gpus), (value) => set({ gpus: power(value) }), { min: 0, max: MOST.gpus, inWords: String(state.gpus) })}
+    ${slider("Sequences at once", Math.log2(state.batch), (value) => set({ batch: power(value) }), { min: 0, max: MAX.batch, inWords: String(state.batch) })}
+    ${slider("GPUs", Math.log2(state.gpus), (value) => set({ gpus: power(value) }), { min: 0, max: MAX.gpus, inWords: String(state.gpus) })}
     ${formulas(state)}`;
 }
 
 /** @param {State} state */
 function says(state) {
-  const { held, least, work } = worked(state);
+  const { held, least, work } = derive(state);
   if (held.weights > held.all)
     return `The weights alone take ${metric(held.weights, "B")}, but ${chips(state)} only ${state.gpus > 1 ? "have" : "has"} ${metric(held.all, "B")}.`;
   const room = `Beside the weights there’s room for ${grouped(held.sequences)} ${held.sequences === 1 ? "sequence" : "sequences"} of that length, or for ${state.batch} of ${grouped(held.longest)} tokens each.`;
@@ -164,7 +164,7 @@ function says(state) {
 /** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "What a model needs: bytes, arithmetic, and the two least times",
-  start,
+  initial,
   picture,
   numbers: times,
   primary,

@@ -2,9 +2,9 @@
 import { html } from "lit-html";
 import { contiguous, exchanged, gaps, inOrder, product, slice, steps, strides, uneven, walk } from "./cells.model.js";
 import { Refused } from "./frame.js";
-import { checkbox, menu, number, numbers, shown, slider, table, textField } from "./controls.js";
+import { checkbox, formatNumber, menu, parseNumber, parseNumbers, slider, table, textField } from "./controls.js";
 
-const start = {
+const initial = {
   written: "2 heads, 3 words, 2 numbers",
   exchange: "0 1",
   copied: false,
@@ -13,17 +13,17 @@ const start = {
   which: 1,
 };
 
-/** @typedef {typeof start} State */
+/** @typedef {typeof initial} State */
 
-const MOST = 48; // cells
+const MAX = 48; // cells
 const ORDER = ["first", "second", "third", "fourth"];
 
 /** "2 heads, 3 words" as sizes and names; the names may be left out, and then the commas too. @param {string} text */
 function axes(text) {
   const parts = text.trim().split(/,\s*|\s+(?=[-−\d])/);
   if (parts.length > 4) throw new Refused(`Written as: ${parts.length} axes; 1 to 4 are wanted.`);
-  const shape = parts.map((part) => number("Written as", part.split(/\s/)[0], { least: 1, most: MOST, whole: true }));
-  if (product(shape) > MOST) throw new Refused(`Written as: ${product(shape)} numbers; ${MOST} at most are drawn.`);
+  const shape = parts.map((part) => parseNumber("Written as", part.split(/\s/)[0], { min: 1, max: MAX, integer: true }));
+  if (product(shape) > MAX) throw new Refused(`Written as: ${product(shape)} numbers; ${MAX} at most are drawn.`);
   return { shape, names: parts.map((part, axis) => part.replace(/^\S*\s*/, "") || `${ORDER[axis]} axis`) };
 }
 
@@ -36,7 +36,7 @@ function read(state) {
   const [turned, order] = [turn(shape), turn(steps(shape.length))];
   const numbersInOrder = walk(turned, turn(contiguous(shape))); // each number is named by the cell it was written to
   const copied = state.copied && !inOrder(numbersInOrder);
-  const view = numbers("View as", state.view, { least: 1, most: MOST, whole: true, count: [1, 4] });
+  const view = parseNumbers("View as", state.view, { min: 1, max: MAX, integer: true, count: [1, 4] });
   if (product(view) !== product(shape))
     throw new Refused(`View as: ${view.join(" · ")} is ${product(view)} numbers, and there are ${product(shape)}.`);
   const axis = Math.max(0, steps(shape.length).indexOf(Number(state.axis)));
@@ -99,7 +99,7 @@ function shapes(state) {
   ) => [
     name,
     sizes.join(" × "),
-    own ? listed(own.map((step) => (typeof step === "number" ? shown(step) : step))) : "none exist",
+    own ? listed(own.map((step) => (typeof step === "number" ? formatNumber(step) : step))) : "none exist",
   ];
   const rows = [row("written", shape, contiguous(shape))];
   if (pair[1]) rows.push(row("transposed", turned, exchanged(contiguous(shape), pair[0], pair[1])));
@@ -162,14 +162,14 @@ function says(state) {
   if (own) return `The view exists: its strides find each number where it is. ${where(now)}`;
   const why = uneven(now.cells, now.view);
   if (!why) return "";
-  const line = `the cells ${joined(why.line)}, with steps of ${joined(gaps(why.line).map((step) => shown(step)))}`;
+  const line = `the cells ${joined(why.line)}, with steps of ${joined(gaps(why.line).map((step) => formatNumber(step)))}`;
   return `There’s no such view. Its ${ORDER[why.axis]} axis would have ${line}, but an axis has only one stride.`;
 }
 
 /** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "Which cells a view counts, and when there is none",
-  start,
+  initial,
   picture,
   numbers: shapes,
   primary,

@@ -5,12 +5,12 @@ import { Refused } from "./frame.js";
 /**
  * The numbers of a text, between blanks or commas.
  * @param {string} name how the reader knows the field @param {string} text
- * @param {{least?: number, most?: number, whole?: boolean, count?: [number, number]}} [within] bounds, and how many
- *   there may be
+ * @param {{min?: number, max?: number, integer?: boolean, count?: [number, number]}} [bounds] count: how many there
+ *   may be
  */
-export function numbers(name, text, { count = [1, 16], ...each } = {}) {
+export function parseNumbers(name, text, { count = [1, 16], ...each } = {}) {
   const words = text.split(/[\s,;]+/).filter(Boolean);
-  const all = words.map((word) => number(name, word, each));
+  const all = words.map((word) => parseNumber(name, word, each));
   if (all.length < count[0] || all.length > count[1]) {
     const wanted = count[0] === count[1] ? count[0] : `${count[0]} to ${count[1]}`;
     throw new Refused(`${name}: ${counted(all.length, "number")}; ${wanted} ${wanted === 1 ? "is" : "are"} wanted.`);
@@ -20,42 +20,42 @@ export function numbers(name, text, { count = [1, 16], ...each } = {}) {
 
 /**
  * One number, "inf" and "-inf" among them where the bounds admit them.
- * @param {string} name @param {string} text @param {{least?: number, most?: number, whole?: boolean}} [within]
+ * @param {string} name @param {string} text @param {{min?: number, max?: number, integer?: boolean}} [bounds]
  */
-export function number(name, text, { least = -Infinity, most = Infinity, whole = false } = {}) {
+export function parseNumber(name, text, { min = -Infinity, max = Infinity, integer = false } = {}) {
   const word = text.trim().replace(/[−–]/, "-").replace(/^([-+]?)(inf|∞)$/i, "$1Infinity");
   const value = Number(word);
   if (word === "" || Number.isNaN(value)) throw new Refused(`${name}: “${text}” is no number.`);
-  if (whole && !Number.isInteger(value)) throw new Refused(`${name}: ${shown(value)} is no whole number.`);
-  if (value < least || value > most)
-    throw new Refused(`${name}: ${shown(value)} is outside ${shown(least)} to ${shown(most)}.`);
+  if (integer && !Number.isInteger(value)) throw new Refused(`${name}: ${formatNumber(value)} is no whole number.`);
+  if (value < min || value > max)
+    throw new Refused(`${name}: ${formatNumber(value)} is outside ${formatNumber(min)} to ${formatNumber(max)}.`);
   return value;
 }
 
 /**
  * Rows of two numbers each.
- * @param {string} name @param {string} text @param {number} most rows
+ * @param {string} name @param {string} text @param {number} max rows
  */
-export function pairs(name, text, most) {
-  const all = numbers(name, text, { least: -100, most: 100, count: [2, 2 * most] });
+export function parsePairs(name, text, max) {
+  const all = parseNumbers(name, text, { min: -100, max: 100, count: [2, 2 * max] });
   if (all.length % 2) throw new Refused(`${name}: ${all.length} numbers; each row has two.`);
   return Array.from({ length: all.length / 2 }, (_, row) => all.slice(2 * row, 2 * row + 2));
 }
 
 /**
  * A whole number within bounds, or a refusal that names it.
- * @param {string} name @param {number} value @param {number} least @param {number} most
+ * @param {string} name @param {number} value @param {number} min @param {number} max
  */
-export function wholeNumber(name, value, least, most) {
-  if (Number.isInteger(value) && value >= least && value <= most) return value;
-  throw new Refused(`${name}: ${shown(value)}; a whole number from ${least} to ${most} is wanted.`);
+export function requireInteger(name, value, min, max) {
+  if (Number.isInteger(value) && value >= min && value <= max) return value;
+  throw new Refused(`${name}: ${formatNumber(value)}; a whole number from ${min} to ${max} is wanted.`);
 }
 
 /** "1 row", "2 rows" @param {number} count @param {string} thing */
 export const counted = (count, thing) => `${count} ${thing}${count === 1 ? "" : "s"}`;
 
 /** A row of numbers, in brackets. @param {number[]} row @param {number} [digits] */
-export const vector = (row, digits = 2) => `[${row.map((x) => shown(x, digits)).join(", ")}]`;
+export const vector = (row, digits = 2) => `[${row.map((x) => formatNumber(x, digits)).join(", ")}]`;
 
 /**
  * A choice that the page or the address asked for, if it is one.
@@ -70,7 +70,7 @@ export function oneOf(name, choice, choices) {
  * A number for a reader: a true minus, ∞, and no more digits than asked for.
  * @param {number} value @param {number} [digits]
  */
-export function shown(value, digits = 3) {
+export function formatNumber(value, digits = 3) {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value < 0 ? "−∞" : "∞";
   const size = Math.abs(value);
@@ -92,27 +92,27 @@ function powers(value, digits) {
  */
 export const textField = (label, value, change, width = 20) => html`
   <label class="hb-live__field">${label}
-    <input type="text" size=${width} autocomplete="off" spellcheck="false" .value=${value} @input=${typed(change)}>
+    <input type="text" size=${width} autocomplete="off" spellcheck="false" .value=${value} @input=${onText(change)}>
   </label>`;
 
 /**
  * Where a finger came down on a slider, and what its value was.
  * @type {WeakMap<EventTarget, {x: number, value: string}>}
  */
-const held = new WeakMap();
+const touches = new WeakMap();
 
 /**
  * A finger on a slider may want to scroll the page: it counts once it moves sideways or is lifted.
  * @param {(value: number) => void} change
  */
-const slid = (change) => (/** @type {Event} */ event) => {
+const onSlide = (change) => (/** @type {Event} */ event) => {
   const slider = /** @type {HTMLInputElement} */ (event.target);
-  const finger = held.get(slider);
+  const finger = touches.get(slider);
   if (event instanceof PointerEvent) {
     const { type, clientX: x, pointerType } = event;
-    if (type === "pointerdown" && pointerType === "touch") held.set(slider, { x, value: slider.value });
+    if (type === "pointerdown" && pointerType === "touch") touches.set(slider, { x, value: slider.value });
     if (!finger || (type === "pointermove" && Math.abs(x - finger.x) < 4)) return;
-    held.delete(slider);
+    touches.delete(slider);
     if (type === "pointercancel") slider.value = finger.value;
     else change(Number(slider.value));
   } else if (!finger) change(Number(slider.value));
@@ -123,8 +123,8 @@ const slid = (change) => (/** @type {Event} */ event) => {
  * @param {string} label @param {number} value @param {(value: number) => void} change
  * @param {{min: number, max: number, step?: number, inWords?: string}} range inWords: the value in words, "64 KiB"
  */
-export function slider(label, value, change, { min, max, step = 1, inWords = shown(value) }) {
-  const on = slid(change);
+export function slider(label, value, change, { min, max, step = 1, inWords = formatNumber(value) }) {
+  const on = onSlide(change);
   return html`
     <label class="hb-live__field hb-live__slider"><span>${label} <b aria-hidden="true">${inWords}</b></span>
       <input type="range" min=${min} max=${max} step=${step} .value=${String(value)} aria-valuetext=${inWords}
@@ -142,8 +142,8 @@ const GRIP = 44; // pixels, as wide and as high as a finger
  * @param {{from: number, to: number, y: number}} place the middle of what is held, at the least and at the most, in
  *   pixels
  */
-export function grip(label, value, change, { min, max, step = 1, inWords = shown(value) }, { from, to, y }) {
-  const on = slid(change);
+export function grip(label, value, change, { min, max, step = 1, inWords = formatNumber(value) }, { from, to, y }) {
+  const on = onSlide(change);
   return html`<input type="range" class="hb-live__grip" aria-label=${label} aria-valuetext=${inWords}
     style="left: ${from - GRIP / 2}px; top: ${y - GRIP / 2}px; width: ${to - from + GRIP}px"
     min=${min} max=${max} step=${step} .value=${String(value)}
@@ -157,7 +157,7 @@ export function grip(label, value, change, { min, max, step = 1, inWords = shown
  */
 export const menu = (label, value, change, choices) => html`
   <label class="hb-live__field">${label}
-    <select @change=${typed(change)}>
+    <select @change=${onText(change)}>
       ${choices.map(([each, name]) => html`<option value=${each} .selected=${each === value}>${name}</option>`)}
     </select>
   </label>`;
@@ -197,4 +197,4 @@ export const button = (label, press, off = false) =>
   html`<button type="button" aria-disabled=${String(off)} @click=${press}>${label}</button>`;
 
 /** @param {(text: string) => void} change */
-const typed = (change) => (/** @type {Event} */ event) => change(/** @type {HTMLInputElement} */ (event.target).value);
+const onText = (change) => (/** @type {Event} */ event) => change(/** @type {HTMLInputElement} */ (event.target).value);

@@ -1,22 +1,22 @@
 // One step of decode: a token is appended to its page, programs share the blocks of the past, their parts are merged.
 import { html, nothing, svg } from "lit-html";
-import { merged, partOf, placeOf, shares } from "./decode.model.js";
+import { merge, partOf, placeOf, shares } from "./decode.model.js";
 import { Refused } from "./frame.js";
 import {
   button,
   checkbox,
   choice,
+  formatNumber,
   menu,
-  pairs,
-  shown,
+  parsePairs,
+  requireInteger,
   slider,
   table,
   textField,
   vector,
-  wholeNumber,
 } from "./controls.js";
 
-const start = {
+const initial = {
   query: "1 1",
   keys: "0 0, 1 0, 1 1, 0 1",
   values: "9 0, 0 9",
@@ -30,9 +30,9 @@ const start = {
   step: 5,
 };
 
-/** @typedef {typeof start} State */
+/** @typedef {typeof initial} State */
 
-const MOST = { a: 12, b: 8, programs: 6, block: 8 };
+const MAX = { a: 12, b: 8, programs: 6, block: 8 };
 /** @type {[string, string][]} */
 const WRONG = [
   ["none", "as it should be"],
@@ -54,16 +54,16 @@ const DUTIES = [
 
 /** Both sequences, whose tokens take the rows that are given in turn, and who reads what. @param {State} state */
 function problem(state) {
-  const [query] = pairs("Query", state.query, 1);
-  const keys = pairs("Keys", state.keys, 16);
-  const values = pairs("Values", state.values, 16);
-  const lengths = [wholeNumber("Tokens of A", state.a, 1, MOST.a), wholeNumber("Tokens of B", state.b, 0, MOST.b)];
+  const [query] = parsePairs("Query", state.query, 1);
+  const keys = parsePairs("Keys", state.keys, 16);
+  const values = parsePairs("Values", state.values, 16);
+  const lengths = [requireInteger("Tokens of A", state.a, 1, MAX.a), requireInteger("Tokens of B", state.b, 0, MAX.b)];
   if (![2, 4, 8].includes(state.page))
-    throw new Refused(`A page has ${shown(state.page)} tokens; 2, 4 or 8 are wanted.`);
+    throw new Refused(`A page has ${formatNumber(state.page)} tokens; 2, 4 or 8 are wanted.`);
   if (!WRONG.some(([value]) => value === state.wrong))
     throw new Refused(`There is no bug “${state.wrong}”; there are ${WRONG.map(([value]) => value).join(", ")}.`);
-  const block = wholeNumber("Keys a block", state.block, 1, MOST.block);
-  const parts = shares(lengths, block, wholeNumber("Programs", state.programs, 1, MOST.programs));
+  const block = requireInteger("Keys a block", state.block, 1, MAX.block);
+  const parts = shares(lengths, block, requireInteger("Programs", state.programs, 1, MAX.programs));
   const sequences = lengths.map((length) => ({
     keys: Array.from({ length }, (_, i) => keys[i % keys.length]),
     values: Array.from({ length }, (_, i) => values[i % values.length]),
@@ -85,13 +85,13 @@ function longest(state) {
 }
 
 /** Append, load, the blocks, write, merge. @param {State} state */
-const steps = (state) => 2 + longest(state) + 2;
+const lastStep = (state) => 2 + longest(state) + 2;
 
 /** How many blocks each program has read by now. @param {State} state */
 const blocksRead = (state) => Math.min(Math.max(state.step - 2, 0), longest(state));
 
 /** Each part with what its program knows by now; `read`: how many of its blocks that is. @param {State} state */
-function known(state) {
+function partsByNow(state) {
   const { query, sequences, parts, scale } = problem(state);
   return parts.map((part, i) => {
     const earlier = blocksOf(parts.slice(0, i).filter((other) => other.program === part.program));
@@ -147,7 +147,7 @@ function tables(state) {
 
 /** The line of blocks, cut into shares. @param {State} state */
 function line(state) {
-  const parts = known(state);
+  const parts = partsByNow(state);
   const all = blocksOf(parts);
   const width = Math.min(64, 478 / all);
   let at = 0;
@@ -180,9 +180,9 @@ function line(state) {
 }
 
 /** The rows as they are written. @param {State} state @param {number} sequence */
-function written(state, sequence) {
-  const own = known({ ...state, step: steps(state) }).filter((part) => part.sequence === sequence);
-  const one = merged(own);
+function rowWritten(state, sequence) {
+  const own = partsByNow({ ...state, step: lastStep(state) }).filter((part) => part.sequence === sequence);
+  const one = merge(own);
   if (state.wrong !== "average") return one;
   return {
     ...one,
@@ -191,21 +191,21 @@ function written(state, sequence) {
 }
 
 /** @param {State} state */
-function found(state) {
+function foundTable(state) {
   const { lengths } = problem(state);
-  const base2 = (/** @type {number} */ x) => shown(x / Math.LN2);
-  const cells = known(state).map((part) => {
+  const base2 = (/** @type {number} */ x) => formatNumber(x / Math.LN2);
+  const cells = partsByNow(state).map((part) => {
     const name = `P${part.program} ${letter(part.sequence)}`;
-    const done = state.step >= steps(state) - 1;
+    const done = state.step >= lastStep(state) - 1;
     if (!part.read) return [name, "", "", "", "", ""];
     const left = done ? [vector(part.output), base2(part.lse)] : ["", ""];
-    return [name, base2(part.max), shown(part.sum), vector(part.blend), ...left];
+    return [name, base2(part.max), formatNumber(part.sum), vector(part.accumulator), ...left];
   });
   lengths.forEach((length, sequence) => {
     if (!length) return;
     const merged = (/** @type {State} */ state) => {
-      const row = written(state, sequence);
-      return ["", "", "", ...(state.step >= steps(state) ? [vector(row.output), base2(row.lse)] : ["", ""])];
+      const row = rowWritten(state, sequence);
+      return ["", "", "", ...(state.step >= lastStep(state) ? [vector(row.output), base2(row.lse)] : ["", ""])];
     };
     cells.push([letter(sequence), ...merged(state)]);
     if (state.wrong !== "none") cells.push([`${letter(sequence)} true`, ...merged({ ...state, wrong: "none" })]);
@@ -222,19 +222,19 @@ const picture = (state) => html`${memory(state)}
 
 /** @param {State} state */
 const numbers = (state) =>
-  html`<ol>${DUTIES.map((duty, i) => html`<li>${duties(state).includes(i) ? html`<strong>${duty}</strong>` : duty}</li>`)}</ol> ${found(state)}`;
+  html`<ol>${DUTIES.map((duty, i) => html`<li>${duties(state).includes(i) ? html`<strong>${duty}</strong>` : duty}</li>`)}</ol> ${foundTable(state)}`;
 
 /** @param {State} state @param {(change: Partial<State>) => void} set */
 function more(state, set) {
-  const atEnd = state.step >= steps(state);
+  const atEnd = state.step >= lastStep(state);
   const again = (/** @type {Partial<State>} */ change) => set({ ...change, step: atEnd ? Infinity : 0 }); // whoever is at the end stays there
-  const next = () => set({ step: 0, a: Math.min(state.a + 1, MOST.a), b: state.b ? Math.min(state.b + 1, MOST.b) : 0 });
+  const next = () => set({ step: 0, a: Math.min(state.a + 1, MAX.a), b: state.b ? Math.min(state.b + 1, MAX.b) : 0 });
   return html`
     ${button("The next token comes", next)}
-    ${slider("Tokens of A", state.a, (a) => again({ a }), { min: 1, max: MOST.a })}
-    ${slider("Tokens of B", state.b, (b) => again({ b }), { min: 0, max: MOST.b })}
-    ${slider("Programs", state.programs, (programs) => again({ programs }), { min: 1, max: MOST.programs })}
-    ${slider("Keys a block", state.block, (block) => again({ block }), { min: 1, max: MOST.block })}
+    ${slider("Tokens of A", state.a, (a) => again({ a }), { min: 1, max: MAX.a })}
+    ${slider("Tokens of B", state.b, (b) => again({ b }), { min: 0, max: MAX.b })}
+    ${slider("Programs", state.programs, (programs) => again({ programs }), { min: 1, max: MAX.programs })}
+    ${slider("Keys a block", state.block, (block) => again({ block }), { min: 1, max: MAX.block })}
     ${choice("Tokens a page", String(state.page), (page) => again({ page: Number(page) }), ["2", "4", "8"])}
     ${menu("What is done", state.wrong, (wrong) => again({ wrong }), WRONG)}
     ${textField("Query", state.query, (query) => again({ query }), 6)}
@@ -244,7 +244,7 @@ function more(state, set) {
 }
 
 /** Where the newest token of a sequence has gone. @param {State} state @param {number} sequence */
-function appended(state, sequence) {
+function sayAppended(state, sequence) {
   const token = problem(state).lengths[sequence] - 1;
   const { entry, row } = placeOf(token, state.page);
   const page = PAGES[sequence][entry];
@@ -255,12 +255,12 @@ function appended(state, sequence) {
 /** @param {State} state */
 function says(state) {
   const { lengths } = problem(state);
-  const parts = known(state);
-  const end = steps(state);
+  const parts = partsByNow(state);
+  const end = lastStep(state);
   if (state.step <= 0)
     return `A new token is about to be written. The past has ${lengths[0] - 1} in A${lengths[1] ? ` and ${lengths[1] - 1} in B` : ""}.`;
   if (state.step === 1)
-    return lengths.flatMap((length, sequence) => (length ? appended(state, sequence) : [])).join(" ");
+    return lengths.flatMap((length, sequence) => (length ? sayAppended(state, sequence) : [])).join(" ");
   if (state.step === 2) {
     return `${blocksOf(parts)} blocks for ${state.programs} programs: nobody gets more than ${longest(state)}. Each loads the query of the sequence that its share begins in.`;
   }
@@ -268,7 +268,7 @@ function says(state) {
   if (state.step < end - 1) {
     const reading = parts.find((part) => part.read > 0 && part.earlier + part.read === blocksRead(state)) ?? first;
     const read = `${reading.read} of its ${reading.count} ${reading.count === 1 ? "block" : "blocks"} of ${letter(reading.sequence)}`;
-    return `Program ${reading.program} has read ${read}: maximum ${shown(reading.max / Math.LN2)}, sum ${shown(reading.sum)}, blend ${vector(reading.blend)}.`;
+    return `Program ${reading.program} has read ${read}: maximum ${formatNumber(reading.max / Math.LN2)}, sum ${formatNumber(reading.sum)}, blend ${vector(reading.accumulator)}.`;
   }
   const split = lengths.findIndex((_, sequence) => parts.filter((part) => part.sequence === sequence).length > 1);
   if (state.step === end - 1) {
@@ -276,21 +276,21 @@ function says(state) {
     return `Each program divides as if its keys were all there are. Shared sequences leave an output and an lse for the merge.`;
   }
   if (state.wrong === "causal")
-    return `Aligned top left, the query sees only key 0, so the row of A is value 0: ${vector(written(state, 0).output)}. Nothing crashes.`;
-  if (split < 0) return `There’s nothing to merge. The row of A is ${vector(written(state, 0).output)}.`;
-  const row = written(state, split);
+    return `Aligned top left, the query sees only key 0, so the row of A is value 0: ${vector(rowWritten(state, 0).output)}. Nothing crashes.`;
+  if (split < 0) return `There’s nothing to merge. The row of A is ${vector(rowWritten(state, 0).output)}.`;
+  const row = rowWritten(state, split);
   if (state.wrong === "average")
     return `Averaged, the parts of ${letter(split)} make ${vector(row.output)}. That’s wrong, because they didn’t find equally much.`;
-  return `The parts of ${letter(split)} weigh ${row.weights.map((x) => `${shown(100 * x, 1)} %`).join(", ")}, by what they found: together ${vector(row.output)}.`;
+  return `The parts of ${letter(split)} weigh ${row.weights.map((x) => `${formatNumber(100 * x, 1)} %`).join(", ")}, by what they found: together ${vector(row.output)}.`;
 }
 
 /** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "A step of decode, from the page to the merged row",
-  start,
+  initial,
   picture,
   numbers,
   more,
   says,
-  steps,
+  lastStep,
 };

@@ -61,14 +61,14 @@ export function partOf(keys, values, query, scale, block, begin, count, topLeft 
  * Parts of one row as one: each weighs as much as its sum of exponentials.
  * @param {{output: number[], lse: number}[]} parts
  */
-export function merged(parts) {
-  const most = Math.max(...parts.map(({ lse }) => lse));
-  if (most === -Infinity) return { output: parts[0].output.map(() => 0), lse: -Infinity, weights: parts.map(() => 0) };
-  const found = parts.map(({ lse }) => Math.exp(lse - most));
-  const total = found.reduce((sum, x) => sum + x, 0);
-  const weights = found.map((x) => x / total);
+export function merge(parts) {
+  const max = Math.max(...parts.map(({ lse }) => lse));
+  if (max === -Infinity) return { output: parts[0].output.map(() => 0), lse: -Infinity, weights: parts.map(() => 0) };
+  const powers = parts.map(({ lse }) => Math.exp(lse - max));
+  const total = powers.reduce((sum, x) => sum + x, 0);
+  const weights = powers.map((x) => x / total);
   const row = parts[0].output.map((_, column) =>
     parts.reduce((sum, part, i) => sum + (weights[i] ? weights[i] * part.output[column] : 0), 0),
   );
-  return { output: row, lse: most + Math.log(total), weights };
+  return { output: row, lse: max + Math.log(total), weights };
 }

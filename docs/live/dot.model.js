@@ -29,13 +29,13 @@ export const turn = ([x, y], b) => (Math.atan2(x * b[1] - y * b[0], dot([x, y], 
  * The second arrow, as long as it is, at that angle from the first.
  * @param {number[]} a @param {number[]} b @param {number} degrees
  */
-export function turned([x, y], b, degrees) {
+export function turnTo([x, y], b, degrees) {
   const [cos, sin] = [Math.cos, Math.sin].map((part) => (part((degrees * Math.PI) / 180) * length(b)) / length([x, y]));
   return [x * cos - y * sin, y * cos + x * sin];
 }
 
 /** @param {number[]} a @param {number[]} b */
-export function measured(a, b) {
+export function measure(a, b) {
   const products = a.map((number, i) => number * b[i]);
   return { products, sum: sum(products), lengths: [length(a), length(b)], angle: angle(a, b), along: along(a, b) };
 }

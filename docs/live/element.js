@@ -17,10 +17,10 @@ const controls = (place) => [
 ];
 
 /** A piece that has started. */
-class Running {
+class PieceController {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   timer;
-  moving = 0; // the frame that was asked for last
+  frameRequest = 0; // the frame that was asked for last
   elapsed = Infinity; // milliseconds since the step began
   open = false; // whether "more" is
   linked = ""; // what has become of the link, until something else changes
@@ -32,14 +32,14 @@ class Running {
     this.piece = piece;
     /** @type {State} what the page asks for, where Reset comes back to */
     this.first = stateFrom(piece, JSON.parse(place.getAttribute("state") ?? "{}"));
-    this.state = this.earlier = this.first;
+    this.state = this.previous = this.first;
     this.asked = this.first; // the state, or what was asked for last and refused
     this.width = place.clientWidth;
     this.drawing = document.createElement("div");
-    this.wrong = Object.assign(document.createElement("p"), { className: "hb-live__wrong", role: "alert" });
+    this.errorLine = Object.assign(document.createElement("p"), { className: "hb-live__wrong", role: "alert" });
     this.draw();
     const focused = controls(place).findIndex((control) => control === document.activeElement);
-    place.replaceChildren(this.drawing, this.wrong);
+    place.replaceChildren(this.drawing, this.errorLine);
     controls(place)[focused]?.focus({ preventScroll: true }); // the build drew the same ones in this order
     place.addEventListener("keydown", (event) => this.key(event));
     this.attempt(() => this.fromAddress());
@@ -47,7 +47,7 @@ class Running {
     new ResizeObserver(() => {
       if (place.clientWidth === this.width) return;
       this.width = place.clientWidth;
-      this.loosen();
+      this.releaseHeights();
       this.draw();
     }).observe(place);
   }
@@ -79,32 +79,32 @@ class Running {
   become(asked) {
     this.asked = asked;
     const next = clampStep(this.piece, asked);
-    const before = [this.state, this.earlier];
-    [this.state, this.earlier] = [next, this.state];
+    const before = [this.state, this.previous];
+    [this.state, this.previous] = [next, this.state];
     this.linked = "";
-    cancelAnimationFrame(this.moving);
-    const lasts = !calm.matches && Number(next.step) === Number(this.earlier.step) + 1 ? this.piece.lasts?.(next) ?? 0 : 0;
-    this.elapsed = lasts ? 0 : Infinity;
+    cancelAnimationFrame(this.frameRequest);
+    const duration = !calm.matches && Number(next.step) === Number(this.previous.step) + 1 ? this.piece.duration?.(next) ?? 0 : 0;
+    this.elapsed = duration ? 0 : Infinity;
     try {
       this.draw();
     } catch (error) {
-      [this.state, this.earlier] = before;
+      [this.state, this.previous] = before;
       this.elapsed = Infinity;
       throw error;
     }
     this.asked = next;
-    if (lasts) this.move(performance.now(), lasts);
+    if (duration) this.move(performance.now(), duration);
     else this.rest();
   }
 
   /** Does it, or says beside the piece why it can't be done. @param {() => void} work */
   attempt(work) {
-    this.wrong.textContent = "";
+    this.errorLine.textContent = "";
     try {
       work();
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      this.wrong.textContent = error.message;
+      this.errorLine.textContent = error.message;
     }
   }
 
@@ -121,18 +121,18 @@ class Running {
       linked: this.linked,
     };
     render(
-      drawPiece(this.piece, this.state, this.earlier, { width: this.width, elapsed: this.elapsed }, buttons),
+      drawPiece(this.piece, this.state, this.previous, { width: this.width, elapsed: this.elapsed }, buttons),
       this.drawing,
     );
   }
 
-  /** One frame after the other, until the picture rests. @param {number} start @param {number} lasts milliseconds */
-  move(start, lasts) {
-    this.moving = requestAnimationFrame((now) => {
+  /** One frame after the other, until the picture rests. @param {number} start @param {number} duration milliseconds */
+  move(start, duration) {
+    this.frameRequest = requestAnimationFrame((now) => {
       const elapsed = Math.max(0, now - start);
-      this.elapsed = elapsed < lasts ? elapsed : Infinity;
+      this.elapsed = elapsed < duration ? elapsed : Infinity;
       this.draw();
-      if (elapsed < lasts) this.move(start, lasts);
+      if (elapsed < duration) this.move(start, duration);
       else this.rest();
     });
   }
@@ -140,14 +140,14 @@ class Running {
   /** The picture stands still: the caption may say how it ended, and what has grown stays as tall as it is. */
   rest() {
     const { piece, state, drawing, place } = this;
-    const last = piece.steps?.(state);
+    const last = piece.lastStep?.(state);
     const done = last !== undefined && state.step === last && (piece.done?.(state) ?? true);
     /** @type {HTMLElement | null} */ (place.closest("figure"))?.toggleAttribute("data-done", done);
     place.classList.toggle(
       "tall",
       (drawing.querySelector(".hb-live__picture")?.clientHeight ?? 0) > TALL * innerHeight,
     );
-    for (const part of this.growing())
+    for (const part of this.heightHeldParts())
       part.style.minHeight = `${Math.max(part.offsetHeight, parseFloat(part.style.minHeight) || 0)}px`;
   }
 
@@ -155,13 +155,13 @@ class Running {
    * What would else push its controls and the page below it up and down: the sentence, and the picture where it has no
    * steps.
    */
-  growing() {
-    const selector = this.piece.steps ? ".hb-live__said" : ".hb-live__said, .hb-live__picture";
+  heightHeldParts() {
+    const selector = this.piece.lastStep ? ".hb-live__said" : ".hb-live__said, .hb-live__picture";
     return /** @type {NodeListOf<HTMLElement>} */ (this.drawing.querySelectorAll(selector));
   }
 
-  loosen() {
-    for (const part of this.growing()) part.style.minHeight = "";
+  releaseHeights() {
+    for (const part of this.heightHeldParts()) part.style.minHeight = "";
   }
 
   /** By hand, which ends the play. @param {number} step */
@@ -172,7 +172,7 @@ class Running {
 
   /** Arrows step while a button has the focus, and leave fields and tables alone. @param {KeyboardEvent} event */
   key(event) {
-    const last = this.piece.steps?.(this.state);
+    const last = this.piece.lastStep?.(this.state);
     const step = Number(this.state.step);
     const to = { ArrowRight: step + 1, ArrowLeft: step - 1, Home: 0, End: last }[event.key];
     const plain = !(event.altKey || event.ctrlKey || event.metaKey || event.shiftKey);
@@ -183,12 +183,12 @@ class Running {
 
   play() {
     if (this.timer !== undefined) return this.pause();
-    const more = () => Number(this.state.step) < (this.piece.steps?.(this.state) ?? 0);
+    const more = () => Number(this.state.step) < (this.piece.lastStep?.(this.state) ?? 0);
     if (!more()) this.set({ step: 0 });
     const tick = () => {
       this.set({ step: Number(this.state.step) + 1 });
       if (!more() || this.asked !== this.state) this.pause(); // what was refused has no next step
-      else this.timer = setTimeout(tick, PACE + (this.piece.lasts?.(this.state) ?? 0));
+      else this.timer = setTimeout(tick, PACE + (this.piece.duration?.(this.state) ?? 0));
     };
     this.timer = setTimeout(tick, 0);
     this.draw();
@@ -252,7 +252,7 @@ class LivePiece extends HTMLElement {
 
   async start() {
     const name = this.getAttribute("name") ?? "";
-    new Running(this, name, (await import(`./${name}.js`)).default);
+    new PieceController(this, name, (await import(`./${name}.js`)).default);
     this.toggleAttribute("ready", true);
   }
 }

@@ -2,10 +2,20 @@
 import { html, nothing, svg } from "lit-html";
 import { backward, forward, hidden, left, programs } from "./flash.model.js";
 import { Refused } from "./frame.js";
-import { checkbox, menu, pairs, shown, slider, table, textField, vector, wholeNumber } from "./controls.js";
+import {
+  checkbox,
+  formatNumber,
+  menu,
+  parsePairs,
+  requireInteger,
+  slider,
+  table,
+  textField,
+  vector,
+} from "./controls.js";
 import { output } from "./stream.model.js";
 
-const start = {
+const initial = {
   queries: "1 0, 1 1, 0 1",
   keys: "1 0, 0 1, 1 1",
   values: "10 0, 0 10, 5 5",
@@ -19,21 +29,21 @@ const start = {
   step: 1,
 };
 
-/** @typedef {typeof start} State */
+/** @typedef {typeof initial} State */
 /** @typedef {import("./flash.model.js").Problem & {dout: number[][]}} Problem */
 
-const MOST = 12; // words
+const MAX = 12; // words
 
 /** @param {State} state @returns {Problem} */
 function problemOf(state) {
-  const [q, k] = [pairs("Queries", state.queries, MOST), pairs("Keys", state.keys, MOST)];
-  const [v, dout] = [pairs("Values", state.values, MOST), pairs("dO", state.douts, MOST)];
+  const [q, k] = [parsePairs("Queries", state.queries, MAX), parsePairs("Keys", state.keys, MAX)];
+  const [v, dout] = [parsePairs("Values", state.values, MAX), parsePairs("dO", state.douts, MAX)];
   if (v.length !== k.length) throw new Refused(`Values: ${v.length} rows for ${k.length} keys; each key has one.`);
   if (state.pass !== "forward" && dout.length !== q.length)
     throw new Refused(`dO: ${dout.length} rows for ${q.length} queries; each query has one.`);
   const [blockQ, blockK] = [
-    wholeNumber("Queries a block", state.blockQ, 1, MOST),
-    wholeNumber("Keys a block", state.blockK, 1, MOST),
+    requireInteger("Queries a block", state.blockQ, 1, MAX),
+    requireInteger("Keys a block", state.blockK, 1, MAX),
   ];
   return {
     q,
@@ -56,10 +66,10 @@ function passOf({ pass }) {
 }
 
 /** @param {State} state */
-const steps = (state) => Math.max(...programs(passOf(state), problemOf(state)).map(({ tiles }) => tiles.length));
+const lastStep = (state) => Math.max(...programs(passOf(state), problemOf(state)).map(({ tiles }) => tiles.length));
 
 /** Tiles visited, tiles with a mask, and tiles of the whole grid. @param {State} state */
-function counted(state) {
+function countTiles(state) {
   const problem = problemOf(state);
   const all = programs(passOf(state), problem).flatMap(({ tiles }) =>
     tiles.map((tile, i) => ({ ...tile, when: i + 1 })),
@@ -105,7 +115,7 @@ function drawing(state) {
     }
     if (!now || query >= q.length) return nothing;
     const product = key < k.length ? q[query][0] * k[key][0] + q[query][1] * k[key][1] : 0;
-    return svg`<text class=${cell < 40 ? "middle small ink" : "middle ink"} x=${x + cell / 2} y=${y + cell / 2 + 5}>${shown(product, 1)}</text>`;
+    return svg`<text class=${cell < 40 ? "middle small ink" : "middle ink"} x=${x + cell / 2} y=${y + cell / 2 + 5}>${formatNumber(product, 1)}</text>`;
   };
   const tile = (/** @type {number} */ query, /** @type {number} */ key) => {
     const visit = visits.get(`${query} ${key}`);
@@ -126,7 +136,7 @@ function drawing(state) {
     /** @type {number} */ block,
     /** @type {(first: number) => unknown} */ draw,
   ) => Array.from({ length: Math.ceil(stop / block) }, (_, i) => draw(i * block));
-  return html`<svg viewBox="0 0 480 ${y0 + down * cell}" role="img" aria-label="The grid of scores in tiles, queries down and keys across. Each program visits its own tiles in order; ${described(state)}">
+  return html`<svg viewBox="0 0 480 ${y0 + down * cell}" role="img" aria-label="The grid of scores in tiles, queries down and keys across. Each program visits its own tiles in order; ${describeTiles(state)}">
     ${starts}
     ${q.map((_, query) => svg`<text class="small end soft" x=${x0 - 6} y=${y0 + (query + 0.5) * cell + 5}>q${query + 1}</text>`)}
     ${k.map((_, key) => svg`<text class="small middle soft" x=${x0 + (key + 0.5) * cell} y=${y0 - 6}>k${key + 1}</text>`)}
@@ -135,14 +145,14 @@ function drawing(state) {
 }
 
 /** @param {State} state */
-function described(state) {
-  const { visited, all, masked, grid } = counted(state);
+function describeTiles(state) {
+  const { visited, all, masked, grid } = countTiles(state);
   const never = grid - all ? `${grid - all} more ${grid - all === 1 ? "is" : "are"} never read` : "none is left out";
   return `${visited} of ${all} tiles are visited; ${masked || "none"} of the ${all} ${masked > 1 ? "need" : "needs"} a mask, and ${never}.`;
 }
 
 /** What the programs keep, a row for each query or key. @param {State} state */
-function kept(state) {
+function stateTable(state) {
   const problem = problemOf(state);
   const right = { ...problem, forget: false };
   const owned = state.pass === "dkdv" ? problem.k : problem.q;
@@ -152,9 +162,9 @@ function kept(state) {
   if (state.pass === "forward") {
     const [states, ends] = [forward(problem, state.step), forward(right, Infinity)];
     const before = forward(problem, state.step - 1);
-    const rescaled = states.map(({ seen, factor }, row) => (before[row].seen > 0 && seen > before[row].seen ? `× ${shown(factor)}` : "–"));
+    const rescaled = states.map(({ seen, factor }, row) => (before[row].seen > 0 && seen > before[row].seen ? `× ${formatNumber(factor)}` : "–"));
     const cells = states.map((each, row) =>
-      [name(row), shown(each.max / Math.LN2), shown(each.sum), vector(each.blend), vector(output(each)), ...truth(output(ends[row])), rescaled[row]]);
+      [name(row), formatNumber(each.max / Math.LN2), formatNumber(each.sum), vector(each.accumulator), vector(output(each)), ...truth(output(ends[row])), rescaled[row]]);
     return table("What each query has", ["", "maximum", "sum", "blend", "output", ...more, "rescaled by"], cells);
   }
   const pass = state.pass === "dq" ? "dq" : "dkdv";
@@ -164,8 +174,8 @@ function kept(state) {
     const known = left(problem);
     const cells = owned.map((_, row) => [
       name(row),
-      shown(known[row].lse / Math.LN2),
-      shown(known[row].delta),
+      formatNumber(known[row].lse / Math.LN2),
+      formatNumber(known[row].delta),
       vector(sums.dq[row]),
       vector(scaled(sums.dq[row])),
       ...truth(scaled(ends.dq[row])),
@@ -183,15 +193,15 @@ function kept(state) {
 }
 
 /** @param {State} state */
-const numbers = (state) => html`${kept(state)}
+const numbers = (state) => html`${stateTable(state)}
   <p class="soft">P1 starts first${state.pass === "forward" && state.causal ? ", because it has the most tiles" : ""}. Thick: the tile that a program has just made, with its dot products. Shaded: visited and forgotten, with the step. Thin: still to come. ×: masked. Dashed: never read.</p>`;
 
 /**
  * A text of so many rows: the first as they are, the others at random.
  * @param {string} text @param {number} count @param {() => number[]} random
  */
-function resized(text, count, random) {
-  const old = pairs("Rows", text, MOST);
+function resize(text, count, random) {
+  const old = parsePairs("Rows", text, MAX);
   return Array.from({ length: count }, (_, i) => (old[i] ?? random()).join(" ")).join(", ");
 }
 
@@ -199,25 +209,25 @@ function resized(text, count, random) {
 function more(state, set) {
   const small = () => Math.floor(Math.random() * 4) - 1;
   const row = () => [small(), small()];
-  const count = pairs("Queries", state.queries, MOST).length;
+  const count = parsePairs("Queries", state.queries, MAX).length;
   const words = (/** @type {number} */ count) => {
     const { queries, keys, values, douts } = state;
     const value = (first = Math.floor(Math.random() * 11)) => [first, 10 - first];
     set({
-      queries: resized(queries, count, row),
-      keys: resized(keys, count, row),
-      values: resized(values, count, value),
-      douts: resized(douts, count, row),
+      queries: resize(queries, count, row),
+      keys: resize(keys, count, row),
+      values: resize(values, count, value),
+      douts: resize(douts, count, row),
     });
   };
   const again = (/** @type {Partial<State>} */ change) => set({ ...change, step: 0 });
   return html`
-    ${menu("Pass", state.pass, (pass) => again({ pass, douts: resized(state.douts, count, row) }), [
+    ${menu("Pass", state.pass, (pass) => again({ pass, douts: resize(state.douts, count, row) }), [
       ["forward", "forward"],
       ["dq", "backward: dQ"],
       ["dkdv", "backward: dK and dV"],
     ])}
-    ${slider("Words", count, words, { min: 1, max: MOST })}
+    ${slider("Words", count, words, { min: 1, max: MAX })}
     ${slider("Queries a block", state.blockQ, (blockQ) => again({ blockQ }), { min: 1, max: 4 })}
     ${slider("Keys a block", state.blockK, (blockK) => again({ blockK }), { min: 1, max: 4 })}
     ${textField("Queries", state.queries, (queries) => set({ queries }), 13)}
@@ -231,11 +241,11 @@ function more(state, set) {
 
 /** @param {State} state */
 function says(state) {
-  const all = described(state);
+  const all = describeTiles(state);
   const sentence = all[0].toUpperCase() + all.slice(1);
   if (state.step <= 0) return `All programs are about to begin, side by side: ${all}`;
   if (state.pass !== "forward") {
-    if (state.step < steps(state)) return `${sentence} Each sum belongs to one program, so two runs agree bit for bit.`;
+    if (state.step < lastStep(state)) return `${sentence} Each sum belongs to one program, so two runs agree bit for bit.`;
     return `${sentence} Each sum is complete.`;
   }
   const problem = problemOf(state);
@@ -244,17 +254,17 @@ function says(state) {
   if (state.step === 1) return `${sentence} It was the first tile of each query, so there was nothing to rescale.`;
   if (moved < 0) return `${sentence} No maximum moved, so nothing has to be rescaled.`;
   const [from, to] = [before[moved].max / Math.LN2, now[moved].max / Math.LN2];
-  return `${sentence} The maximum of query ${moved + 1} moves from ${shown(from)} to ${shown(to)}: what it kept is now worth ${shown(now[moved].factor)} of it.`;
+  return `${sentence} The maximum of query ${moved + 1} moves from ${formatNumber(from)} to ${formatNumber(to)}: what it kept is now worth ${formatNumber(now[moved].factor)} of it.`;
 }
 
 /** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "Attention, tile by tile",
-  start,
+  initial,
   picture: drawing,
   numbers,
   more,
   says,
-  steps,
+  lastStep,
   next: () => "Next tile",
 };

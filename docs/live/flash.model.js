@@ -61,7 +61,7 @@ function score(problem, query, key, masked) {
 }
 
 /**
- * What each query has once every program has visited so many of its tiles: maximum, sum, blend, and the last factor.
+ * What each query has once every program has visited so many of its tiles: maximum, sum, accumulator, and the last factor.
  * @param {Problem} problem @param {number} steps
  */
 export function forward(problem, steps) {

@@ -5,7 +5,7 @@ import { html, nothing } from "lit-html";
 export class Refused extends Error {}
 
 /**
- * A state is a plain object with the keys of `start`. The page, the address and the reader each set some of them;
+ * A state is a plain object with the keys of `initial`. The page, the address and the reader each set some of them;
  * everything else on the screen follows from it.
  * @typedef {Record<string, string | number | boolean>} State
  */
@@ -28,7 +28,7 @@ export class Refused extends Error {}
  * @template {State} S
  * @typedef {object} Piece
  * @property {string} title what the gallery calls it
- * @property {S} start the state where nothing else is asked for
+ * @property {S} initial the state where nothing else is asked for
  * @property {(state: S, set: (change: Change<S>) => void, canvas: Canvas) => unknown} picture what to look at, and what
  *   in it can be touched
  * @property {(state: S) => unknown} [numbers] a table of what the picture shows: beside it where there is room, below
@@ -36,15 +36,15 @@ export class Refused extends Error {}
  * @property {(state: S, set: (change: Change<S>) => void) => unknown} [primary] the one control that matters most; a
  *   piece with steps has a button for the next one
  * @property {(state: S, set: (change: Change<S>) => void) => unknown} [more] all other controls
- * @property {(state: S, earlier: S) => string} says what has just happened, in one sentence, there before the picture
- *   moves; e^{…} is a power, and `earlier` is the state before
+ * @property {(state: S, previous: S) => string} says what has just happened, in one sentence, there before the picture
+ *   moves; e^{…} is a power, and `previous` is the state before
  * @property {(state: S) => string | null} [meanwhile] what it says instead while the picture moves
- * @property {(state: S) => number} [steps] the last value of `state.step`; a piece that has it can be stepped and
+ * @property {(state: S) => number} [lastStep] the last value of `state.step`; a piece that has it can be stepped and
  *   played
  * @property {(state: S) => string} [next] what the button for the next step says
  * @property {(state: S) => [string, Change<S>]} [again] what it says after the last step, and what it sets then;
  *   without it, "Again", and the first step
- * @property {(state: S) => number} [lasts] the milliseconds that its picture moves when it comes to this step
+ * @property {(state: S) => number} [duration] the milliseconds that its picture moves when it comes to this step
  * @property {(state: S) => boolean} [done] whether the caption may say how it ended; without it, the last step has
  *   ended well
  */
@@ -56,16 +56,16 @@ export class Refused extends Error {}
  */
 
 /**
- * A state from what was asked for as text; everything else is as in `start`.
+ * A state from what was asked for as text; everything else is as in `initial`.
  * @template {State} S
- * @param {Piece<S>} piece @param {Record<string, string>} asked @param {S} [start] @returns {S}
+ * @param {Piece<S>} piece @param {Record<string, string>} asked @param {S} [initial] @returns {S}
  */
-export function stateFrom(piece, asked, start = piece.start) {
+export function stateFrom(piece, asked, initial = piece.initial) {
   const entries = Object.entries(asked).map(([name, text]) => {
-    if (!(name in start)) throw new Refused(`There is no ${name}; there are ${Object.keys(start).join(", ")}.`);
-    return [name, typed(start[name], name, text)];
+    if (!(name in initial)) throw new Refused(`There is no ${name}; there are ${Object.keys(initial).join(", ")}.`);
+    return [name, coerce(initial[name], name, text)];
   });
-  return clampStep(piece, { ...start, ...Object.fromEntries(entries) });
+  return clampStep(piece, { ...initial, ...Object.fromEntries(entries) });
 }
 
 /**
@@ -74,12 +74,12 @@ export function stateFrom(piece, asked, start = piece.start) {
  * @param {Piece<S>} piece @param {S} state @returns {S}
  */
 export function clampStep(piece, state) {
-  const last = piece.steps?.(state);
+  const last = piece.lastStep?.(state);
   return last === undefined ? state : { ...state, step: Math.min(Math.max(Math.round(Number(state.step)), 0), last) };
 }
 
 /** `text` as the type of `like` @param {unknown} like @param {string} name @param {string} text */
-function typed(like, name, text) {
+function coerce(like, name, text) {
   if (typeof like === "string") return text;
   if (typeof like === "boolean") return text === "true";
   if (text.trim() === "" || Number.isNaN(Number(text))) throw new Refused(`${name}: “${text}” is no number.`);
@@ -96,7 +96,7 @@ export const typeset = (text) =>
   });
 
 /** @type {WeakMap<State, string[]>} */
-const found = new WeakMap();
+const longestOf = new WeakMap();
 
 /**
  * The longest sentences of all steps: they stand unseen where the sentence is, which so keeps its height.
@@ -104,25 +104,25 @@ const found = new WeakMap();
  * @param {Piece<S>} piece @param {S} state @param {number} last
  */
 function longest(piece, state, last) {
-  const known = found.get(state);
+  const known = longestOf.get(state);
   if (known) return known;
   const all = Array.from({ length: last + 1 }, (_, step) => piece.says({ ...state, step }, state));
-  const most = all.sort((a, b) => b.length - a.length).slice(0, 3);
-  found.set(state, most);
-  return most;
+  const three = all.sort((a, b) => b.length - a.length).slice(0, 3);
+  longestOf.set(state, three);
+  return three;
 }
 
 /**
  * The whole of a piece. What is behind "more" isn't drawn by the build.
  * @template {State} S
- * @param {Piece<S>} piece @param {S} state @param {S} earlier @param {Canvas} canvas @param {Buttons | null} buttons
+ * @param {Piece<S>} piece @param {S} state @param {S} previous @param {Canvas} canvas @param {Buttons | null} buttons
  */
-export function drawPiece(piece, state, earlier, canvas, buttons) {
+export function drawPiece(piece, state, previous, canvas, buttons) {
   const { set, go, fold, playing, open } = buttons ?? { set() {}, go() {}, fold() {}, playing: false, open: false };
-  const last = piece.steps?.(state);
+  const last = piece.lastStep?.(state);
   const step = Number(state.step);
   const [afterwards, anew] = piece.again?.(state) ?? ["Again", { step: 0 }];
-  const text = (canvas.elapsed < Infinity && piece.meanwhile?.(state)) || piece.says(state, earlier);
+  const text = (canvas.elapsed < Infinity && piece.meanwhile?.(state)) || piece.says(state, previous);
   const next = () => (step === last ? set(anew) : go(step + 1));
   const onPicture = (/** @type {Event} */ event) => /** @type {Element} */ (event.target).closest("svg") && next();
   const [look, onButton] = step === last ? ["quiet", afterwards] : ["", piece.next?.(state) ?? "Next step"];
@@ -137,7 +137,7 @@ export function drawPiece(piece, state, earlier, canvas, buttons) {
       </div>
       <button type="button" class="hb-live__fold" aria-expanded=${String(open)} @click=${fold}>more</button>
     </div>
-    ${buttons ? folded(piece, state, buttons, step, last) : nothing}
+    ${buttons ? drawMore(piece, state, buttons, step, last) : nothing}
   </div>${piece.numbers ? html`<div class="hb-live__numbers">${piece.numbers(state)}</div>` : nothing}</div>`;
 }
 
@@ -147,7 +147,7 @@ export function drawPiece(piece, state, earlier, canvas, buttons) {
  * @param {Piece<S>} piece @param {S} state @param {Buttons} buttons @param {number} step
  * @param {number | undefined} last
  */
-function folded(piece, state, { set, go, play, reset, link, playing, open, linked }, step, last) {
+function drawMore(piece, state, { set, go, play, reset, link, playing, open, linked }, step, last) {
   // A button at its end stays a button: one that is disabled would lose the keyboard's focus.
   const steps = html`
     <button type="button" aria-disabled=${String(step === 0)} @click=${() => go(step - 1)}>Back</button>

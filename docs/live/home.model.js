@@ -1,5 +1,5 @@
 // One attention step over one sentence. The vectors were chosen by hand; a model learns them.
-import { blend, dot, softmax } from "./row.model.js";
+import { dot, softmax, weightedSum } from "./row.model.js";
 
 /**
  * What a word looks for, what it offers, what it hands over, and its query in words.
@@ -45,5 +45,5 @@ export function attend(words, asker) {
   const scores = words.map(({ key }) => dot(query, key));
   const scaled = scores.map((score) => score / Math.sqrt(query.length));
   const shares = softmax(scaled);
-  return { query, scores, scaled, shares, output: blend(shares, words.map(({ value }) => value)) };
+  return { query, scores, scaled, shares, output: weightedSum(shares, words.map(({ value }) => value)) };
 }

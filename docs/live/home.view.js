@@ -179,7 +179,7 @@ function view(state, answers) {
 }
 
 /** What the build draws. */
-export const still = () => view(first());
+export const drawStatic = () => view(first());
 
 /** Puts the same into this place, and lets the reader ask. @param {HTMLElement} place */
 export function start(place) {

@@ -2,22 +2,22 @@
 // sum.
 import { html, nothing, svg } from "lit-html";
 import { barsAt } from "./bars.js";
-import { shared } from "./merge.model.js";
-import { grip, numbers, textField, wholeNumber } from "./controls.js";
+import { mergeReaders } from "./merge.model.js";
+import { grip, parseNumbers, requireInteger, textField } from "./controls.js";
 import { fixed, numberWord, plain, readInBlocks } from "./stream.model.js";
 import { bracket, group, path, power, rect, stage, text } from "./strokes.js";
 
-const start = { scores: "1 0 2 1 0 2", cut: 2 };
+const initial = { scores: "1 0 2 1 0 2", cut: 2 };
 const HANDLE = 16; // how far down the cut is held
 
-/** @typedef {typeof start} State */
+/** @typedef {typeof initial} State */
 /** @typedef {ReturnType<typeof layout>} Layout */
-/** @typedef {ReturnType<typeof shared>} Shared */
+/** @typedef {ReturnType<typeof mergeReaders>} Shared */
 
 /** @param {State} state */
-function worked(state) {
-  const scores = numbers("Scores", state.scores, { least: -50, most: 50, count: [2, 8] });
-  return { scores, both: shared(scores, wholeNumber("The cut", state.cut, 0, scores.length)) };
+function derive(state) {
+  const scores = parseNumbers("Scores", state.scores, { min: -50, max: 50, count: [2, 8] });
+  return { scores, both: mergeReaders(scores, requireInteger("The cut", state.cut, 0, scores.length)) };
 }
 
 /** @param {number[]} scores @param {Shared} both @param {number} width @param {number} height */
@@ -28,12 +28,12 @@ function layout(scores, both, width, height) {
   const [top, floor] = small ? [56, height - 64] : [64, height - 72];
   const row = readInBlocks(scores, scores.length);
   const bars = barsAt(row, first - (small ? 20 : 104), small, top, floor);
-  const most = Math.max(both.sum, ...both.readers.map(({ sum }) => sum));
+  const max = Math.max(both.sum, ...both.readers.map(({ sum }) => sum));
   return {
     ...bars, small, width, thick, gap,
     columns: [0, 1, 2].map((i) => first + i * (thick + gap)),
     cut: (/** @type {number} */ i) => bars.x(i) - bars.gap / 2,
-    tall: (/** @type {number} */ sum) => (sum * (floor - top)) / most,
+    tall: (/** @type {number} */ sum) => (sum * (floor - top)) / max,
   };
 }
 
@@ -119,7 +119,7 @@ function drawColumns({ readers, factors, parts, sum }, at) {
 
 /** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
 function picture(state, set, { width }) {
-  const { scores, both } = worked(state);
+  const { scores, both } = derive(state);
   const draw = (/** @type {number} */ wide, /** @type {number} */ high) => {
     const at = layout(scores, both, wide, high);
     return [drawRow(scores, both, state.cut, at), drawColumns(both, at), drawCut(at.cut(state.cut), at)];
@@ -137,7 +137,7 @@ function picture(state, set, { width }) {
 
 /** @param {State} state */
 function says(state) {
-  const { scores, both: { readers, factors, sum } } = worked(state);
+  const { scores, both: { readers, factors, sum } } = derive(state);
   const smaller = factors.findIndex((factor) => factor < 1);
   const shrinks = smaller < 0 ? "Both have the same maximum, so neither shrinks"
     : `Only the ${smaller ? "second" : "first"} shrinks, by e^{${plain(readers[smaller].max - readers[1 - smaller].max)}}`;
@@ -150,4 +150,4 @@ function says(state) {
 const more = (state, set) => html`${textField("Your scores", state.scores, (scores) => set({ scores }), 16)}`;
 
 /** @type {import("./frame.js").Piece<State>} */
-export default { title: "Two readers of one row", start, picture, more, says };
+export default { title: "Two readers of one row", initial, picture, more, says };

@@ -2,7 +2,7 @@
 import { empty, expBelow, update } from "./stream.model.js";
 
 /** @param {number[]} scores @param {number} cut how many the first reader gets */
-export function shared(scores, cut) {
+export function mergeReaders(scores, cut) {
   const readers = [scores.slice(0, cut), scores.slice(cut)].map((part) => update(empty(), part));
   const max = Math.max(...readers.map((reader) => reader.max));
   const factors = readers.map((reader) => expBelow(reader.max, max));

@@ -8,7 +8,7 @@ import {
 import { listing } from "./one_head.listing.js";
 import { drawTable } from "./one_head.memory.js";
 import { says } from "./one_head.sentences.js";
-import { checkbox, shown, vector } from "./controls.js";
+import { checkbox, formatNumber, vector } from "./controls.js";
 import { path, stage, text } from "./strokes.js";
 
 const start = { wrong: false, slowly: false, step: 0 };
@@ -113,7 +113,7 @@ function draw(now, at, paper) {
 /** @param {Step} step */
 function described(step) {
   const registers = Object.keys(step.held).map((name) => `${name} ${vector(step.held[name])}`);
-  const out = output(WORDS, step).map((number) => (number === null ? "nothing" : shown(number, 2)));
+  const out = output(WORDS, step).map((number) => (number === null ? "nothing" : formatNumber(number, 2)));
   return `Registers of program ${step.program}: ${registers.join(", ") || "empty"}. The output in memory: ${out.join(", ")}.`;
 }
 
@@ -178,8 +178,8 @@ function more({ wrong }, set) {
 
 /** @type {import("./frame.js").Piece<State>} */
 export default {
-  title: "A kernel at work, line by line", start, picture, more, lasts, next, meanwhile,
-  steps: last,
+  title: "A kernel at work, line by line", initial: start, picture, more, duration: lasts, next, meanwhile,
+  lastStep: last,
   says: (state) => says(WORDS, state.wrong, all(state)[Math.min(state.step, last(state))]),
   again: ({ wrong }) => [wrong ? "Fix the address" : "Forget * HEAD_DIM", { wrong: !wrong, step: wrong ? 0 : 4 }],
   done: ({ wrong }) => !wrong,

@@ -1,6 +1,6 @@
 // Where things are in the picture of a kernel at work: memory on top, below it a bench for each program.
 import { padded, LINES, WORDS } from "./one_head.model.js";
-import { shown } from "./controls.js";
+import { formatNumber } from "./controls.js";
 import { path, rect, text } from "./strokes.js";
 
 /** @typedef {import("./one_head.model.js").Step} Step */
@@ -88,7 +88,7 @@ export const tableOf = ({ tables }, tensor) => tables.find((table) => table.tens
 
 /** @param {Cell} cell @param {number} number @param {string} look @param {number} [opacity] */
 export const written = ({ x, y, width, height }, number, look, opacity) =>
-  text(x + width / 2, y + height / 2 + 5.5, `cell middle ${look}`, shown(number, 2), opacity);
+  text(x + width / 2, y + height / 2 + 5.5, `cell middle ${look}`, formatNumber(number, 2), opacity);
 /** @param {Cell} cell @param {string} look @param {number} [opacity] */
 export const ground = ({ x, y, width, height }, look, opacity) => rect(x, y, width, height, look, opacity);
 /** Around as many cells, one below the other. @param {Cell} cell @param {string} look @param {number} [cells] */

@@ -1,6 +1,6 @@
 // What the piece says of a step of the kernel's run, in one sentence or two.
 import { LINES, right, total } from "./one_head.model.js";
-import { shown, vector } from "./controls.js";
+import { formatNumber, vector } from "./controls.js";
 
 /** @typedef {import("./one_head.model.js").Moment} Moment */
 
@@ -12,7 +12,7 @@ const same = (row, wanted) => row.every((x, c) => Math.abs(x - wanted[c]) < 5e-3
 
 /** "1 · 0 + 0 · 1 = 0" @param {Moment} moment */
 const product = ({ held, turn }) =>
-  `${held.query.map((x, c) => `${shown(x)} · ${shown(held.key[c])}`).join(" + ")} = ${shown(held.scores[turn])}`;
+  `${held.query.map((x, c) => `${formatNumber(x)} · ${formatNumber(held.key[c])}`).join(" + ")} = ${formatNumber(held.scores[turn])}`;
 
 /** A key that was loaded from the wrong place. @param {Moment} moment @param {number} dim @param {number[]} key */
 function missed({ turn, held, touch }, dim, key) {
@@ -79,15 +79,15 @@ function sentence(problem, wrong, { program, moments, held }) {
       return `${product(moment)} goes to place ${turn}.${free}`;
     }
     case LINES.exponentials:
-      return `Take off the largest score, ${shown(largest)}, then take exponentials. The −∞ becomes 0.`;
+      return `Take off the largest score, ${formatNumber(largest)}, then take exponentials. The −∞ becomes 0.`;
     case LINES.weights:
-      return `Divide by their sum, ${shown(total(held.exponentials))}: now they add up to 1. No score and no weight has touched memory.`;
+      return `Divide by their sum, ${formatNumber(total(held.exponentials))}: now they add up to 1. No score and no weight has touched memory.`;
     case LINES.output:
       return "The accumulator starts at zero. Now each value is added to it, times its weight.";
     case LINES.value:
-      return `Value ${turn} arrives: ${vector(held.value)}. Its weight is ${shown(held.weights[turn], 2)}.`;
+      return `Value ${turn} arrives: ${vector(held.value)}. Its weight is ${formatNumber(held.weights[turn], 2)}.`;
     case LINES.add:
-      return `${shown(held.weights[turn], 2)} of value ${turn} is added, and the accumulator is ${vector(held.output)}.`;
+      return `${formatNumber(held.weights[turn], 2)} of value ${turn} is added, and the accumulator is ${vector(held.output)}.`;
     default:
       return ended(problem, program, held.output);
   }

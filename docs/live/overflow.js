@@ -3,28 +3,28 @@
 import { html, nothing, svg } from "lit-html";
 import { Refused } from "./frame.js";
 import { end, softmaxIn, TYPES } from "./overflow.model.js";
-import { button, choice, grip, numbers, shown, table, textField } from "./controls.js";
+import { button, choice, formatNumber, grip, parseNumbers, table, textField } from "./controls.js";
 import { stage } from "./strokes.js";
 
-const start = { scores: "9.75 10 10", type: "FP16" };
+const initial = { scores: "9.75 10 10", type: "FP16" };
 
-/** @typedef {typeof start} State */
+/** @typedef {typeof initial} State */
 /** @typedef {ReturnType<typeof softmaxIn>} Softmax */
 
 const [NAME, SHARE] = [64, 76]; // the room beside a track, for the exponential and for its share
 const [TOP, HEAD] = [24, 44]; // the label of the edge, the title of a panel
 
 /** @param {State} state */
-function worked({ scores, type }) {
-  const typed = numbers("Scores", scores, { most: 1e6, least: -Infinity, count: [1, 4] });
+function derive({ scores, type }) {
+  const typed = parseNumbers("Scores", scores, { max: 1e6, min: -Infinity, count: [1, 4] });
   if (!(type in TYPES)) throw new Refused(`There is no ${type}; there is ${Object.keys(TYPES).join(", ")}.`);
   return { typed, naive: softmaxIn(type, typed, false), safe: softmaxIn(type, typed, true) };
 }
 
 /** @param {number} value */
-const percent = (value) => (Number.isNaN(value) ? "NaN" : `${shown(100 * value, 1)} %`);
+const percent = (value) => (Number.isNaN(value) ? "NaN" : `${formatNumber(100 * value, 1)} %`);
 /** @param {number} value */
-const grouped = (value) => (value >= 1000 && value < 1e6 ? String(Math.round(value)).replace(/\B(?=\d{3}$)|\B(?=\d{6}$)/g, ",") : shown(value, value < 10 ? 3 : 1));
+const grouped = (value) => (value >= 1000 && value < 1e6 ? String(Math.round(value)).replace(/\B(?=\d{3}$)|\B(?=\d{6}$)/g, ",") : formatNumber(value, value < 10 ? 3 : 1));
 
 /**
  * A panel: where e to the x is on its track, whose places are as far apart as the logarithms.
@@ -64,7 +64,7 @@ function bar(panel, y, exact, held, colour) {
 }
 
 const power = (/** @type {number} */ exponent) =>
-  svg`<tspan class="e">e</tspan><tspan class="sup" dy="-.5em">${shown(exponent, 2)}</tspan>`;
+  svg`<tspan class="e">e</tspan><tspan class="sup" dy="-.5em">${formatNumber(exponent, 2)}</tspan>`;
 /** The logarithm of a sum of exponentials, as exact as a drawing needs it. @param {number[]} row */
 const logSum = (row) => {
   const max = Math.max(...row);
@@ -95,7 +95,7 @@ function drawPanel(panel, form, title, right, named) {
 
 /** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
 function picture(state, set, { width }) {
-  const { typed, naive, safe } = worked(state);
+  const { typed, naive, safe } = derive(state);
   const max = Math.max(...naive.stored);
   const panel = (/** @type {number} */ wide) => (wide < 600 ? panelAt(state.type, 0, TOP, wide, 36) : panelAt(state.type, 0, TOP, (wide - 64) / 2, 44));
   const draw = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) => {
@@ -109,13 +109,13 @@ function picture(state, set, { width }) {
       across,
       line,
     );
-    const largest = state.type === "FP16" ? "65,504" : shown(Math.exp(first.high), 2);
+    const largest = state.type === "FP16" ? "65,504" : formatNumber(Math.exp(first.high), 2);
     const edges = (beside ? [first, second] : [first]).map((panel) => svg`
       <text class="small end" x=${panel.at(panel.high) - 8} y="14">${state.type} ends at ${largest}</text>
       <text class="small middle soft" x=${panel.at(0)} y=${TOP + 16}>1</text><text class="small middle soft" x=${(panel.at(panel.high) + panel.right) / 2 + 8} y=${TOP + 16}>∞</text>`,
     );
     return svg`${edges}${drawPanel(first, naive, "As it stands", safe.shares, true)}
-      ${drawPanel(second, safe, Number.isFinite(max) ? `Minus ${shown(max, 2)}` : "Minus the maximum", safe.shares, beside)}
+      ${drawPanel(second, safe, Number.isFinite(max) ? `Minus ${formatNumber(max, 2)}` : "Minus the maximum", safe.shares, beside)}
       ${typed.map((score, i) => (paper || Number.isNaN(score) ? nothing : svg`<circle class="fill ink" cx=${first.at(score)} cy=${first.row(i)} r="10" />
         <path class="stroke paper" d="M${first.at(score) - 2} ${first.row(i) - 3}l-3 3l3 3m4 0l3 -3l-3 -3" />`))}`;
   };
@@ -127,8 +127,8 @@ function picture(state, set, { width }) {
     grip(
       `Score ${i + 1}`,
       Math.max(held.from, Math.min(held.to, score)),
-      (to) => set(moved(state, i, to)),
-      { min: held.from, max: held.to, step: 0.25, inWords: shown(score) },
+      (to) => set(moveScore(state, i, to)),
+      { min: held.from, max: held.to, step: 0.25, inWords: formatNumber(score) },
       { from: held.at(held.from), to: held.at(held.to), y: held.row(i) },
     );
   return html`<div class="hb-live__grips">${stage(width, said, draw, [tall(36, 2), tall(44, 1)])}${width ? typed.map(hold) : nothing}</div>`;
@@ -137,9 +137,9 @@ function picture(state, set, { width }) {
 /** @param {State} state */
 function lines(state) {
   const { type } = state;
-  const { naive, safe } = worked(state);
+  const { naive, safe } = derive(state);
   const line = (/** @type {string} */ name, /** @type {number[]} */ row, /** @type {number | string} */ sum = "") => [
-    name, ...row.map((x) => shown(x)), typeof sum === "number" ? shown(sum) : sum,
+    name, ...row.map((x) => formatNumber(x)), typeof sum === "number" ? formatNumber(sum) : sum,
   ];
   return table(`Both forms of softmax in ${type}`, [type, ...naive.stored.map((_, i) => `score ${i + 1}`), "sum"], [
     line("score", naive.stored),
@@ -152,12 +152,12 @@ function lines(state) {
 }
 
 /** @param {State} state @param {number} i @param {number} to */
-const moved = (state, i, to) => ({ scores: worked(state).typed.map((old, j) => (i === j ? to : old)).join(" ") });
+const moveScore = (state, i, to) => ({ scores: derive(state).typed.map((old, j) => (i === j ? to : old)).join(" ") });
 
 /** @param {State} state @param {(change: Partial<State>) => void} set */
 const more = (state, set) => html`
   ${choice("Type", state.type, (type) => set({ type }), Object.keys(TYPES))}
-  ${button("Set score 1 to 100", () => set(moved(state, 0, 100)))}
+  ${button("Set score 1 to 100", () => set(moveScore(state, 0, 100)))}
   ${textField("Scores", state.scores, (scores) => set({ scores }), 16)}
   ${lines(state)}`;
 
@@ -165,31 +165,31 @@ const more = (state, set) => html`
  * What the subtraction gained, and which shares are too small for the type all the same.
  * @param {State} state @param {Softmax} safe @param {string} [gained]
  */
-function lost(state, { stored, shares }, gained = "nothing overflows") {
+function sayLost(state, { stored, shares }, gained = "nothing overflows") {
   const gone = shares.filter((share, i) => share === 0 && stored[i] > -Infinity).length;
   const small = Math.min(...shares.filter((share) => share > 0));
   if (gone)
     return `Minus the maximum ${gained}, but ${gone === 1 ? "one share is" : `${gone} shares are`} too small for ${state.type}.`;
-  return `Minus the maximum ${gained}${small < 1e-4 ? `, and the smallest share is ${shown(small, 2)}` : ""}.`;
+  return `Minus the maximum ${gained}${small < 1e-4 ? `, and the smallest share is ${formatNumber(small, 2)}` : ""}.`;
 }
 
 /** @param {State} state */
 function says(state) {
-  const { naive, safe } = worked(state);
+  const { naive, safe } = derive(state);
   const [high, first] = [Math.max(...naive.stored), state.type];
   if (high === -Infinity)
     return "Every score is −∞, so there’s nothing to share. As it stands 0/0 is NaN, and −∞ minus the maximum −∞ is NaN already. Our kernels give 0.";
   if (high === Infinity)
     return `${first} can’t hold the score itself: it’s ∞ before softmax begins, and no form of softmax can fix that.`;
   if (naive.powers.includes(Infinity))
-    return `e^{${shown(high)}} doesn’t fit into ${first}: ∞/∞ is NaN, and all else over ∞ is 0. ${lost(state, safe)}`;
+    return `e^{${formatNumber(high)}} doesn’t fit into ${first}: ∞/∞ is NaN, and all else over ∞ is 0. ${sayLost(state, safe)}`;
   if (naive.sum === Infinity)
     return `Each exponential fits, but their sum doesn’t. Every share is 0: no NaN, no warning.`;
   if (naive.sum === 0)
-    return `Every exponential is too small for ${first} and becomes 0, and 0/0 is NaN. ${lost(state, safe, "the largest is 1")}`;
+    return `Every exponential is too small for ${first} and becomes 0, and 0/0 is NaN. ${sayLost(state, safe, "the largest is 1")}`;
   const apart = Math.max(...naive.shares.map((share, i) => Math.abs(share - safe.shares[i])));
   return `The sum is ${grouped(naive.sum)}, as ${first} rounds it. It fits${naive.powers.includes(0) ? ", what’s too small is 0" : ""}, and both forms ${apart < 0.01 ? "agree" : "differ by rounding"}.`;
 }
 
 /** @type {import("./frame.js").Piece<State>} */
-export default { title: "A softmax that overflows, and one that doesn’t", start, picture, more, says };
+export default { title: "A softmax that overflows, and one that doesn’t", initial, picture, more, says };

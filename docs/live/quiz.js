@@ -1,6 +1,6 @@
 // The questions of a chapter: their choices become buttons, and what was chosen stays in this browser. Without scripts
 // they are a list, and the answer is folded below it.
-import { explained, letterOf, progress } from "./quiz.model.js";
+import { letterOf, progress, readAnswer } from "./quiz.model.js";
 
 const KEY = `quiz ${location.pathname}`;
 
@@ -8,7 +8,7 @@ const KEY = `quiz ${location.pathname}`;
  * What was chosen, a letter for each question's number; nothing where the browser keeps nothing.
  * @returns {Record<string, string>}
  */
-function kept() {
+function loadChosen() {
   try {
     return JSON.parse(localStorage.getItem(KEY) ?? "{}");
   } catch {
@@ -17,7 +17,7 @@ function kept() {
 }
 
 /** @param {Record<string, string>} chosen */
-function keep(chosen) {
+function saveChosen(chosen) {
   try {
     if (Object.keys(chosen).length) localStorage.setItem(KEY, JSON.stringify(chosen));
     else localStorage.removeItem(KEY);
@@ -27,7 +27,7 @@ function keep(chosen) {
 }
 
 /** @param {string} name @param {string} className @param {(string | Node)[]} inside */
-function made(name, className, ...inside) {
+function makeElement(name, className, ...inside) {
   const element = document.createElement(name);
   element.className = className;
   element.append(...inside);
@@ -43,13 +43,13 @@ class Question {
   constructor(list, answer, chosen, choose) {
     this.number = answer.querySelector("summary")?.textContent?.match(/\d+/)?.[0] ?? "";
     this.paragraphs = [...answer.querySelectorAll(":scope > :not(summary)")];
-    const { right, said } = explained(this.paragraphs.map((each) => each.textContent ?? ""));
+    const { right, said } = readAnswer(this.paragraphs.map((each) => each.textContent ?? ""));
     this.right = right[0];
     this.said = said;
-    this.why = made("div", "hb-quiz__why");
+    this.why = makeElement("div", "hb-quiz__why");
     this.why.setAttribute("role", "status");
     this.buttons = [...list.children].map((item) => {
-      const button = made("button", "hb-quiz__choice", ...item.childNodes);
+      const button = makeElement("button", "hb-quiz__choice", ...item.childNodes);
       button.setAttribute("type", "button");
       button.dataset.letter = letterOf(button.textContent ?? "");
       button.addEventListener("click", () => choose(button.dataset.letter ?? ""));
@@ -57,7 +57,7 @@ class Question {
       return button;
     });
     this.letters = this.buttons.map((button) => button.dataset.letter ?? "");
-    const whole = made("fieldset", "hb-quiz", made("legend", "hb-live__spoken", `Question ${this.number}`));
+    const whole = makeElement("fieldset", "hb-quiz", makeElement("legend", "hb-live__spoken", `Question ${this.number}`));
     const asked = list.previousElementSibling;
     if (asked) {
       asked.id ||= `question-${this.number}`;
@@ -83,7 +83,7 @@ class Question {
     const said = this.said[letter].map((index) => /** @type {Element} */ (this.paragraphs[index].cloneNode(true)));
     for (const clone of said.flatMap((each) => [...each.querySelectorAll("[id]")])) clone.removeAttribute("id");
     if (letter === this.right) said[0].querySelector("strong")?.remove(); // the answer's own "(b)."
-    said[0].prepend(made("strong", "", letter === this.right ? "Right." : "Wrong."), " ");
+    said[0].prepend(makeElement("strong", "", letter === this.right ? "Right." : "Wrong."), " ");
     this.why.append(...said);
   }
 }
@@ -93,11 +93,11 @@ function start() {
     each.previousElementSibling?.matches("ul"),
   );
   if (!answers.length) return;
-  let chosen = kept();
-  const status = made("span", "");
-  const forget = made("button", "", "Forget my answers");
+  let chosen = loadChosen();
+  const status = makeElement("span", "");
+  const forget = makeElement("button", "", "Forget my answers");
   forget.setAttribute("type", "button");
-  const head = made("div", "hb-quiz__progress", status, forget);
+  const head = makeElement("div", "hb-quiz__progress", status, forget);
   const show = () => {
     status.textContent = progress(questions, questions.map(({ number }) => chosen[number]));
     forget.hidden = !Object.keys(chosen).length;
@@ -106,14 +106,14 @@ function start() {
     const list = /** @type {Element} */ (answer.previousElementSibling);
     const question = new Question(list, answer, chosen, (letter) => {
       chosen = { ...chosen, [question.number]: letter };
-      keep(chosen);
+      saveChosen(chosen);
       question.show(letter);
       show();
     });
     return question;
   });
   forget.addEventListener("click", () => {
-    keep((chosen = {}));
+    saveChosen((chosen = {}));
     for (const question of questions) question.show();
     show();
     questions[0].buttons[0].focus(); // the button that was pressed is hidden now

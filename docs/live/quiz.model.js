@@ -6,7 +6,7 @@
  * @param {string[]} paragraphs @returns {{right: string[], said: Record<string, number[]>}} right: the letters said to
  *   be; said: which paragraphs
  */
-export function explained(paragraphs) {
+export function readAnswer(paragraphs) {
   /** @type {string[]} */
   const right = [];
   /** @type {Record<string, number[]>} */

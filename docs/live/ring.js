@@ -1,12 +1,12 @@
 // Rings of tiles in shared memory: who fills, who reads, who waits for which phase of which barrier.
 import { html, nothing, svg } from "lit-html";
 import { Refused } from "./frame.js";
-import { menu, shown, slider, wholeNumber } from "./controls.js";
+import { formatNumber, menu, requireInteger, slider } from "./controls.js";
 import { busy, simulate } from "./ring.model.js";
 
-const start = { stages: 2, consumers: 2, copy: 512, product: 512, softmax: 512, bug: "none", step: 3 };
+const initial = { stages: 2, consumers: 2, copy: 512, product: 512, softmax: 512, bug: "none", step: 3 };
 
-/** @typedef {typeof start} State */
+/** @typedef {typeof initial} State */
 /** @typedef {import("./ring.model.js").Bar} Bar */
 
 const USES = 6; // of each ring, as many as the chapter follows
@@ -23,11 +23,11 @@ const TENSORS = ["K", "V"];
 /** @param {State} state */
 function run(state) {
   const { stages, consumers, copy, product, softmax, bug } = state;
-  wholeNumber("Stages", stages, 1, 4);
-  wholeNumber("Consumers", consumers, 1, 3);
-  wholeNumber("Copy", copy, 0, 4096);
-  wholeNumber("Product", product, 1, 4096);
-  wholeNumber("Softmax", softmax, 1, 4096);
+  requireInteger("Stages", stages, 1, 4);
+  requireInteger("Consumers", consumers, 1, 3);
+  requireInteger("Copy", copy, 0, 4096);
+  requireInteger("Product", product, 1, 4096);
+  requireInteger("Softmax", softmax, 1, 4096);
   if (!BUGS.some(([value]) => value === bug))
     throw new Refused(`There is no bug “${bug}”; there are ${BUGS.map(([value]) => value).join(", ")}.`);
   return simulate({
@@ -42,7 +42,7 @@ function run(state) {
 }
 
 /** @param {State} state */
-const steps = (state) => run(state).moments.length - 1;
+const lastStep = (state) => run(state).moments.length - 1;
 
 /** The run, and the moment that is shown. @param {State} state */
 function current(state) {
@@ -169,7 +169,7 @@ function ending(state) {
     return `Deadlock at clock ${now.clock}: everyone waits for a phase that will never end.${wrong ? ` Until then ${wrong} products read a tile that wasn’t theirs.` : ""}`;
   if (wrong)
     return `Done at clock ${now.clock}. Nothing crashed, but ${wrong} products read a tile that wasn’t theirs.`;
-  return `Done at clock ${now.clock}. The tensor cores multiplied ${shown(100 * busy(bars), 0)} % of the time from the first product to the last.`;
+  return `Done at clock ${now.clock}. The tensor cores multiplied ${formatNumber(100 * busy(bars), 0)} % of the time from the first product to the last.`;
 }
 
 /** @param {State} state */
@@ -223,11 +223,11 @@ function says(state) {
 /** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "A ring of tiles, and the bit that each side waits for",
-  start,
+  initial,
   picture,
   numbers: words,
   more,
   says,
-  steps,
+  lastStep,
   next: () => "Next moment",
 };

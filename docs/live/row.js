@@ -1,10 +1,10 @@
 // Attention of a few words: all shares as a spreadsheet, and the row of one word from its scores to its output.
 import { html, nothing, svg } from "lit-html";
 import { Refused } from "./frame.js";
-import { checkbox, counted, menu, numbers, shown, slider, table, textField } from "./controls.js";
-import { blend, dot, products, shares, sum, transposed } from "./row.model.js";
+import { checkbox, counted, formatNumber, menu, parseNumbers, slider, table, textField, vector } from "./controls.js";
+import { dot, products, shares, sum, transposed, weightedSum } from "./row.model.js";
 
-const start = {
+const initial = {
   queries: "1 0; 1 1; 0 1",
   keys: "1 0; 0 1; 1 1",
   values: "10 0; 0 10; 5 5",
@@ -15,15 +15,15 @@ const start = {
   columns: false,
 };
 
-/** @typedef {typeof start} State */
+/** @typedef {typeof initial} State */
 
-const MOST = 20; // a number of a query, key or value
+const MAX = 20; // a number of a query, key or value
 
 /** A row of numbers a word. @param {string} name @param {string} text @param {number} [width] */
 function rowsOf(name, text, width) {
   const texts = text.split(/[;/]/).filter((each) => each.trim());
   const rows = texts.map((each, i) =>
-    numbers(`${name}, row ${i + 1}`, each, { least: -MOST, most: MOST, count: [1, 3] }),
+    parseNumbers(`${name}, row ${i + 1}`, each, { min: -MAX, max: MAX, count: [1, 3] }),
   );
   if (rows.length < 2 || rows.length > 4)
     throw new Refused(`${name}: ${counted(rows.length, "row")}; 2 to 4 are wanted, with a semicolon between them.`);
@@ -37,7 +37,7 @@ function rowsOf(name, text, width) {
 }
 
 /** All that is shown. @param {State} state */
-function worked(state) {
+function derive(state) {
   const queries = rowsOf("Queries", state.queries);
   const d = queries[0].length;
   const [keys, values] = [rowsOf("Keys", state.keys, d), rowsOf("Values", state.values)];
@@ -51,13 +51,13 @@ function worked(state) {
   const word = state.word - 1;
   if (!queries[word]) throw new Refused(`Word ${state.word}: there are ${queries.length}.`);
   const raw = products(queries, keys);
-  if (state.scores) raw[word] = numbers("Scores", state.scores, { count: [keys.length, keys.length] });
+  if (state.scores) raw[word] = parseNumbers("Scores", state.scores, { count: [keys.length, keys.length] });
   const factor = state.times / (state.divide ? Math.sqrt(d) : 1);
   const scores = raw.map((row) => row.map((score) => score * factor));
   const powers = scores.map((row) => row.map(Math.exp));
   const high = Math.max(...powers.flat());
   if (high === Infinity)
-    throw new Refused(`e to the ${shown(Math.max(...scores.flat()))} is more than 64 bits can hold.`);
+    throw new Refused(`e to the ${formatNumber(Math.max(...scores.flat()))} is more than 64 bits can hold.`);
   const all = shares(scores, state.columns);
   const divisors = state.columns ? transposed(powers).map(sum) : keys.map(() => sum(powers[word]));
   return {
@@ -72,18 +72,15 @@ function worked(state) {
     divisors,
     all,
     row: all[word],
-    output: blend(all[word], values),
+    output: weightedSum(all[word], values),
   };
 }
 
 /** @param {number} share */
-const percent = (share) => `${shown(100 * share, 1)} %`;
-
-/** @param {number[]} row @param {number} [digits] */
-const bracketed = (row, digits = 2) => `[${row.map((x) => shown(x, digits)).join(", ")}]`;
+const percent = (share) => `${formatNumber(100 * share, 1)} %`;
 
 /** @param {number[]} row */
-const upright = (row) => row.map((x) => html`<div>${shown(x, 2)}</div>`);
+const upright = (row) => row.map((x) => html`<div>${formatNumber(x, 2)}</div>`);
 
 /**
  * The shares as slices; what is missing from a whole stays open, what is too much goes round once more outside.
@@ -108,7 +105,7 @@ function pie(row) {
     ${over > 1e-9 ? svg`<path class="accent stroke" d="M${at(0, 90)} A90 90 0 ${over > 0.5 ? 1 : 0} 1 ${at(over, 90)}" />` : nothing}`;
 }
 
-/** @param {ReturnType<typeof worked>} now */
+/** @param {ReturnType<typeof derive>} now */
 function drawing({ row, word }) {
   const height = 160 / row.length;
   const whole = sum(row);
@@ -125,28 +122,28 @@ function drawing({ row, word }) {
   </svg>`;
 }
 
-/** Every word's row, with the sum that should be 100 %. @param {ReturnType<typeof worked>} now */
+/** Every word's row, with the sum that should be 100 %. @param {ReturnType<typeof derive>} now */
 function sheet({ queries, keys, scores, all, word }) {
   const name = (/** @type {number} */ i) => (i === word ? html`<strong>▸ query ${i + 1}</strong>` : `query ${i + 1}`);
   return table(
   "The shares of all words: the row asks, the column is looked at",
-  ["", ...keys.map((key, i) => html`key ${i + 1}<br>${bracketed(key)}`), "sum"],
+  ["", ...keys.map((key, i) => html`key ${i + 1}<br>${vector(key)}`), "sum"],
   all.map((row, i) => [
-    html`${name(i)}<br>${bracketed(queries[i])}`,
-    ...row.map((share, j) => html`<small>${shown(scores[i][j], 2)}</small><br>${percent(share)}`),
+    html`${name(i)}<br>${vector(queries[i])}`,
+    ...row.map((share, j) => html`<small>${formatNumber(scores[i][j], 2)}</small><br>${percent(share)}`),
     html`<br>${percent(sum(row))}`,
   ]),
   );
 }
 
-/** One word's row, a line a step. @param {State} state @param {ReturnType<typeof worked>} now */
+/** One word's row, a line a step. @param {State} state @param {ReturnType<typeof derive>} now */
 function steps(state, { queries, keys, values, d, word, raw, scores, powers, divisors, row, output }) {
-  const three = (/** @type {number[]} */ line) => line.map((x) => shown(x));
+  const three = (/** @type {number[]} */ line) => line.map((x) => formatNumber(x));
   const lines = [
     ["q · k", ...three(raw[word]), ""],
     state.divide ? [`÷ √${d}`, ...three(raw[word].map((x) => x / Math.sqrt(d))), ""] : null,
-    state.times === 1 ? null : [`× ${shown(state.times)}`, ...three(scores[word]), ""],
-    ["e to it", ...three(powers[word]), state.columns ? "" : shown(sum(powers[word]))],
+    state.times === 1 ? null : [`× ${formatNumber(state.times)}`, ...three(scores[word]), ""],
+    ["e to it", ...three(powers[word]), state.columns ? "" : formatNumber(sum(powers[word]))],
     [state.columns ? "÷ column" : "÷ sum", ...three(divisors), ""],
     ["share", ...row.map(percent), percent(sum(row))],
     ["value", ...values.map((value) => upright(value)), ""],
@@ -161,17 +158,17 @@ function steps(state, { queries, keys, values, d, word, raw, scores, powers, div
 }
 
 /** @param {State} state */
-const picture = (state) => drawing(worked(state));
+const picture = (state) => drawing(derive(state));
 
 /** @param {State} state */
-const tables = (state) => html`${sheet(worked(state))} ${steps(state, worked(state))}`;
+const tables = (state) => html`${sheet(derive(state))} ${steps(state, derive(state))}`;
 
 /**
  * One dot product of the word that asks.
  * @param {State} state @param {number} i @param {(change: Partial<State>) => void} set
  */
 function score(state, i, set) {
-  const { raw, word } = worked(state);
+  const { raw, word } = derive(state);
   const value = raw[word][i];
   const move = (/** @type {number} */ score) =>
     set({ scores: raw[word].map((old, j) => (i === j ? score : old)).join(" ") });
@@ -185,7 +182,7 @@ const primary = (state, set) => score(state, MOVED, set);
 
 /** @param {State} state @param {(change: Partial<State>) => void} set */
 function more(state, set) {
-  const now = worked(state);
+  const now = derive(state);
   return html`
     ${now.keys.map((_, i) => (i === MOVED ? nothing : score(state, i, set)))}
     ${slider("Scores multiplied by", state.times, (times) => set({ times }), { min: 0, max: 4, step: 0.25 })}
@@ -205,20 +202,20 @@ function more(state, set) {
     ${textField("Values", state.values, (values) => set({ values }), 15)}`;
 }
 
-/** @param {State} state @param {State} earlier */
-function says(state, earlier) {
-  const { row, output, scores, word } = worked(state);
+/** @param {State} state @param {State} previous */
+function says(state, previous) {
+  const { row, output, scores, word } = derive(state);
   const all = sum(row);
   if (state.columns) {
     return `Softmax ran down the columns. Each of them adds up to 100 %, but word ${word + 1} hands out ${percent(all)} of its attention.`;
   }
   const best = Math.max(...row);
-  const result = `Word ${word + 1} takes home ${bracketed(output)}.`;
-  const before = state.word === earlier.word ? Math.max(...worked(earlier).row) : best;
+  const result = `Word ${word + 1} takes home ${vector(output)}.`;
+  const before = state.word === previous.word ? Math.max(...derive(previous).row) : best;
   const spread = Math.max(...scores[word]) - Math.min(...scores[word]);
   if (spread === 0)
     return `All scores of word ${word + 1} are equal, so it takes ${percent(best)} from everyone. ${result}`;
-  const ratio = `Its highest score is ${shown(spread, 2)} above its lowest, so their shares are ${shown(Math.exp(spread), 2)} to 1.`;
+  const ratio = `Its highest score is ${formatNumber(spread, 2)} above its lowest, so their shares are ${formatNumber(Math.exp(spread), 2)} to 1.`;
   if (Math.abs(best - before) < 1e-9) return `${ratio} ${result}`;
   return `The largest share ${best > before ? "rises" : "falls"} from ${percent(before)} to ${percent(best)}. ${ratio} ${result}`;
 }
@@ -226,7 +223,7 @@ function says(state, earlier) {
 /** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "Three words, from scores to shares to a blend",
-  start,
+  initial,
   picture,
   numbers: tables,
   primary,

@@ -37,11 +37,11 @@ export const shares = (scores, columns = false) => (columns ? transposed(transpo
 export const causal = (scores) => scores.map((row, i) => row.map((score, j) => (j > i ? -Infinity : score)));
 
 /** The average of the value rows by these shares. @param {number[]} row of shares @param {number[][]} values */
-export const blend = (row, values) => transposed(values).map((column) => dot(row, column));
+export const weightedSum = (row, values) => transposed(values).map((column) => dot(row, column));
 
 /**
  * The three lines.
  * @param {number[][]} queries @param {number[][]} keys @param {number[][]} values @param {number} scale
  */
 export const attention = (queries, keys, values, scale) =>
-  shares(products(queries, keys).map((row) => row.map((score) => score * scale))).map((row) => blend(row, values));
+  shares(products(queries, keys).map((row) => row.map((score) => score * scale))).map((row) => weightedSum(row, values));

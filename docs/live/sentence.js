@@ -1,17 +1,17 @@
 // A sentence: choose a word and see whom it looks at.
 import { html, nothing, svg } from "lit-html";
 import { Refused } from "./frame.js";
-import { checkbox, shown, slider, table } from "./controls.js";
+import { checkbox, formatNumber, slider, table } from "./controls.js";
 import { allPairs, KEYS, QUERIES } from "./sentence.model.js";
 
-const start = { word: 3, times: 1, causal: false };
+const initial = { word: 3, times: 1, causal: false };
 
-/** @typedef {typeof start} State */
+/** @typedef {typeof initial} State */
 
 const NAMES = ["the 1", "cat", "sat", "on", "the 2", "mat"];
 
 /** @param {State} state */
-function worked(state) {
+function derive(state) {
   const word = state.word - 1;
   if (!NAMES[word]) throw new Refused(`Word ${state.word}: the sentence has ${NAMES.length}.`);
   const { scores, shares } = allPairs(state.times, state.causal);
@@ -19,11 +19,11 @@ function worked(state) {
 }
 
 /** @param {number} share */
-const percent = (share) => `${shown(100 * share, share > 0 && share < 0.01 ? 1 : 0)} %`;
+const percent = (share) => `${formatNumber(100 * share, share > 0 && share < 0.01 ? 1 : 0)} %`;
 
 /**
  * Arcs from the word that asks to those it looks at, as thick as their shares.
- * @param {State} state @param {ReturnType<typeof worked>} now
+ * @param {State} state @param {ReturnType<typeof derive>} now
  */
 function arcs({ causal }, { word, row }) {
   const x = (/** @type {number} */ i) => 80 * i + 40;
@@ -46,7 +46,7 @@ function arcs({ causal }, { word, row }) {
 
 /**
  * All pairs: each cell its dot product, the darker the larger its share of the row.
- * @param {State} state @param {ReturnType<typeof worked>} now
+ * @param {State} state @param {ReturnType<typeof derive>} now
  */
 function grid({ causal }, { word, scores, shares }) {
   const cell = (/** @type {number} */ score, /** @type {number} */ i, /** @type {number} */ j) =>
@@ -61,13 +61,13 @@ function grid({ causal }, { word, scores, shares }) {
 
 /**
  * What the chosen word asks for, against what each word offers.
- * @param {State} state @param {ReturnType<typeof worked>} now
+ * @param {State} state @param {ReturnType<typeof derive>} now
  */
 function detail({ causal, times }, { word, scores, row }) {
-  const factor = html`${times === 1 ? "" : html`× ${shown(times)}<br>`}÷ √4<br>= score`;
+  const factor = html`${times === 1 ? "" : html`× ${formatNumber(times)}<br>`}÷ √4<br>= score`;
   const line = (/** @type {string} */ name, /** @type {number} */ i) => {
     const score = causal && i > word ? -Infinity : scores[word][i];
-    return [name, ...KEYS[i], shown(score), shown(score === -Infinity ? score : (score * times) / 2), percent(row[i])];
+    return [name, ...KEYS[i], formatNumber(score), formatNumber(score === -Infinity ? score : (score * times) / 2), percent(row[i])];
   };
   return table(
     `${NAMES[word]} against each key`,
@@ -78,7 +78,7 @@ function detail({ causal, times }, { word, scores, row }) {
 
 /** @param {State} state @param {(change: Partial<State>) => void} set */
 function picture(state, set) {
-  const now = worked(state);
+  const now = derive(state);
   const button = (/** @type {string} */ name, /** @type {number} */ i) => html`<button type="button" aria-label=${name}
     aria-pressed=${String(i === now.word)} @click=${() => set({ word: i + 1 })}>${name.split(" ")[0]}</button>`;
   return html`${arcs(state, now)}<div class="hb-live__words" role="group" aria-label="Who asks">${NAMES.map(button)}</div>`;
@@ -92,14 +92,14 @@ const more = (state, set) =>
   slider("Scores multiplied by", state.times, (times) => set({ times }), { min: 0, max: 4, step: 0.25 });
 
 /** @param {State} state */
-const tables = (state) => html`${grid(state, worked(state))} ${detail(state, worked(state))}`;
+const tables = (state) => html`${grid(state, derive(state))} ${detail(state, derive(state))}`;
 
 /** @param {string[]} names */
 const listed = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}` : names[0]);
 
 /** @param {State} state */
 function says(state) {
-  const { word, row } = worked(state);
+  const { word, row } = derive(state);
   const name = NAMES[word];
   const best = Math.max(...row);
   const most = NAMES.filter((_, i) => Math.abs(row[i] - best) < 1e-9);
@@ -115,4 +115,4 @@ function says(state) {
 }
 
 /** @type {import("./frame.js").Piece<State>} */
-export default { title: "Who looks at whom in a sentence", start, picture, numbers: tables, primary, more, says };
+export default { title: "Who looks at whom in a sentence", initial, picture, numbers: tables, primary, more, says };

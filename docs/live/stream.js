@@ -2,29 +2,29 @@
 import { html, nothing, svg } from "lit-html";
 import { barsAt, drawBars } from "./bars.js";
 import { typeset } from "./frame.js";
-import { checkbox, numbers, slider, textField, wholeNumber } from "./controls.js";
+import { checkbox, parseNumbers, requireInteger, slider, textField } from "./controls.js";
 import { blocks, chain, fixed, frame, numberWord, plain, readInBlocks, says, schedule } from "./stream.model.js";
 import { bracket, clamp, group, hundredths, late, path, power, rect, stage, text } from "./strokes.js";
 
-const start = { scores: "1 0 2 1 0 2", block: 2, forget: false, step: 0 };
+const initial = { scores: "1 0 2 1 0 2", block: 2, forget: false, step: 0 };
 
-/** @typedef {typeof start} State */
+/** @typedef {typeof initial} State */
 /** @typedef {import("./stream.model.js").Run} Run */
 /** @typedef {ReturnType<typeof frame>} Frame */
 /** @typedef {ReturnType<typeof layout>} Layout */
 
-const MOST = 8; // scores
+const MAX = 8; // scores
 
 /** @param {State} state */
 const runOf = (state) =>
   readInBlocks(
-    numbers("Scores", state.scores, { most: 999, count: [2, MOST] }),
-    wholeNumber("Scores a block", state.block, 1, MOST),
+    parseNumbers("Scores", state.scores, { max: 999, count: [2, MAX] }),
+    requireInteger("Scores a block", state.block, 1, MAX),
     state.forget,
   );
 
 /** @param {State} state */
-const steps = (state) => blocks(runOf(state)) + 1;
+const lastStep = (state) => blocks(runOf(state)) + 1;
 
 /**
  * Where things go: bars on the left, the column with its entries on the right, room for the factor between.
@@ -39,13 +39,13 @@ function layout(run, width, height) {
   const column = width - entries - space - thick;
   const [top, floor] = small ? [38, height - 64] : [42, height - 72];
   const sums = [run, readInBlocks(run.scores, run.block, true)].flatMap(({ steps }) => steps.map(({ sum }) => sum));
-  const most = Math.max(run.atOnce.sum, ...sums) || 1; // one scale, whether somebody forgets or not
+  const max = Math.max(run.atOnce.sum, ...sums) || 1; // one scale, whether somebody forgets or not
   return {
     ...barsAt(run, column - room, small, top, floor),
     small, width, column, thick, room,
     name: column + thick + space,
     full: floor - top,
-    tall: (/** @type {number} */ sum) => (sum * (floor - top)) / most,
+    tall: (/** @type {number} */ sum) => (sum * (floor - top)) / max,
     outset: small ? 4 : 6, // how far the ghost stands out on each side of the column
   };
 }
@@ -220,10 +220,10 @@ const more = (state, set) => html`
 /** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "A softmax while its row is still arriving",
-  start, steps, picture, more,
+  initial, lastStep, picture, more,
   says: (state) => says(runOf(state), state.step),
-  next: (state) => (state.step === steps(state) - 1 ? "Check the sum" : state.block === 2 ? "Next pair" : "Next block"),
+  next: (state) => (state.step === lastStep(state) - 1 ? "Check the sum" : state.block === 2 ? "Next pair" : "Next block"),
   again: ({ forget }) => [forget ? "Rescale again" : "Forget to rescale", { forget: !forget, step: 1 }],
-  lasts: (state) => schedule(runOf(state), state.step).end,
+  duration: (state) => schedule(runOf(state), state.step).end,
   done: ({ forget }) => !forget,
 };

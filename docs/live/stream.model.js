@@ -2,8 +2,8 @@
 // what every instant of the picture looks like. No DOM and no clock in here.
 
 /**
- * @typedef {{max: number, sum: number, blend: number[], seen: number}} State blend: the value rows, each times its
- *   exponential, added up
+ * @typedef {{max: number, sum: number, accumulator: number[], seen: number}} State accumulator: the value
+ *   rows, each times its exponential, added up
  */
 /**
  * @typedef {State & {factor: number, moved: boolean, kept: number, terms: number[]}} Updated kept: what the old sum is
@@ -15,7 +15,7 @@
  */
 
 /** @param {number} [width] numbers of a value row @returns {State} a row of which nothing was read */
-export const empty = (width = 0) => ({ max: -Infinity, sum: 0, blend: Array(width).fill(0), seen: 0 });
+export const empty = (width = 0) => ({ max: -Infinity, sum: 0, accumulator: Array(width).fill(0), seen: 0 });
 
 /** e^(score − max), and 0 where both are −∞. @param {number} score @param {number} max */
 export const expBelow = (score, max) => (score === -Infinity ? 0 : Math.exp(score - max));
@@ -35,12 +35,12 @@ export function update(state, scores, values = [], forget = false) {
   const factor = expBelow(state.max, max);
   const scale = forget ? 1 : factor;
   const terms = scores.map((score) => expBelow(score, max));
-  const blend = state.blend.map((x, column) => x * scale + total(terms.map((term, i) => term * values[i][column])));
+  const accumulator = state.accumulator.map((x, column) => x * scale + total(terms.map((term, i) => term * values[i][column])));
   const kept = state.sum * scale;
   return {
     max,
     sum: kept + total(terms),
-    blend,
+    accumulator,
     seen: state.seen + scores.length,
     factor,
     moved: max > state.max,
@@ -49,8 +49,8 @@ export function update(state, scores, values = [], forget = false) {
   };
 }
 
-/** The blend of everything that was seen: zeros where nothing was, or all of it was masked. @param {State} state */
-export const output = (state) => state.blend.map((x) => (state.sum === 0 ? 0 : x / state.sum));
+/** The weighted sum of everything that was seen: zeros where nothing was, or all of it was masked. @param {State} state */
+export const output = (state) => state.accumulator.map((x) => (state.sum === 0 ? 0 : x / state.sum));
 
 /**
  * Every state of a row, the empty one first, and the same row read at once.

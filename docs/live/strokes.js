@@ -1,7 +1,7 @@
 // What the drawings in pixels share: letters keep their size at any width, and a part that isn't there yet takes no
 // ink.
 import { html, nothing, svg } from "lit-html";
-import { shown } from "./controls.js";
+import { formatNumber } from "./controls.js";
 
 const [NARROW, WIDE, PAPER] = [350, 1040, 640]; // the widths that the build draws, in pixels
 
@@ -18,7 +18,7 @@ export const rect = (x, y, width, height, look, opacity = 1) =>
 export const path = (/** @type {string} */ d, /** @type {string} */ look, opacity = 1) =>
   svg`<path class="stroke ${look}" d=${d.replace(/\d+\.\d+/g, (n) => String(hundredths(Number(n))))} opacity=${hundredths(opacity)} />`;
 export const power = (/** @type {number} */ exponent) =>
-  svg`<tspan class="e">e</tspan><tspan class="sup" dy="-.5em">${shown(Math.round(10 * exponent) / 10)}</tspan>`;
+  svg`<tspan class="e">e</tspan><tspan class="sup" dy="-.5em">${formatNumber(Math.round(10 * exponent) / 10)}</tspan>`;
 /** How far a change is that waits for half of another one. @param {number} part */
 export const late = (part) => clamp(0, 2 * part - 1, 1);
 
@@ -42,12 +42,12 @@ export function bracket(x, right, y, name, apart = 0) {
  * @param {number} width @param {string} label what it shows, in words
  * @param {(width: number, height: number, paper: boolean) => unknown} draw @param {[number, number]} heights on a
  *   phone, and on anything wider
- * @param {number} [most] how wide it gets where something stands beside it
+ * @param {number} [maxWidth] how wide it gets where something stands beside it
  */
-export function stage(width, label, draw, [low, high], most = Infinity) {
+export function stage(width, label, draw, [low, high], maxWidth = Infinity) {
   const drawn = (/** @type {number} */ room, /** @type {string} */ name) => {
     const [wide, tall] =
-      room < 600 ? [room, low] : [Math.min(room, most), name === "printed" ? Math.min(400, high) : high];
+      room < 600 ? [room, low] : [Math.min(room, maxWidth), name === "printed" ? Math.min(400, high) : high];
     return html`<svg class="stage ${name}" style="height: ${tall}px" viewBox="0 0 ${wide} ${tall}" role="img" aria-label=${label}>${draw(wide, tall, name === "printed")}</svg>`;
   };
   return html`${width ? drawn(width, "") : [drawn(NARROW, "narrow"), drawn(WIDE, "wide")]}${drawn(PAPER, "printed")}`;

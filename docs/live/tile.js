@@ -1,25 +1,25 @@
 // A matrix product in tiles: the rows and columns that a tile fetches, and how often each was fetched before.
 import { html, nothing, svg } from "lit-html";
-import { number, slider, table } from "./controls.js";
+import { parseNumber, slider, table } from "./controls.js";
 import { cost, fetched, tiles } from "./tile.model.js";
 import { brief } from "./units.model.js";
 
-const start = { size: 4, edge: 2, step: 1 };
+const initial = { size: 4, edge: 2, step: 1 };
 
-/** @typedef {typeof start} State */
+/** @typedef {typeof initial} State */
 
-const MOST = 8; // rows that are drawn
+const MAX = 8; // rows that are drawn
 
 /** @param {State} state */
 function read(state) {
-  const size = number("Size", String(state.size), { least: 2, most: MOST, whole: true });
-  const edge = Math.min(size, number("Edge", String(state.edge), { least: 1, most: MOST, whole: true }));
+  const size = parseNumber("Size", String(state.size), { min: 2, max: MAX, integer: true });
+  const edge = Math.min(size, parseNumber("Edge", String(state.edge), { min: 1, max: MAX, integer: true }));
   const all = tiles(size, edge);
   return { size, edge, all, step: Math.max(0, Math.min(all.length, Math.round(state.step))) };
 }
 
 /** @param {State} state */
-const steps = (state) => read(state).all.length;
+const lastStep = (state) => read(state).all.length;
 
 /** @param {State} state */
 function drawing(state) {
@@ -83,7 +83,7 @@ function edges(state) {
 function more(state, set) {
   const now = read(state);
   return html`
-    ${slider("Tables", now.size, (size) => set({ size, step: 1 }), { min: 2, max: MOST, inWords: `${now.size} × ${now.size}` })}
+    ${slider("Tables", now.size, (size) => set({ size, step: 1 }), { min: 2, max: MAX, inWords: `${now.size} × ${now.size}` })}
     ${slider("Edge of the tile", now.edge, (edge) => set({ edge, step: 1 }), { min: 1, max: now.size })}`;
 }
 
@@ -106,11 +106,11 @@ function says(state) {
 /** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "What a tile fetches",
-  start,
+  initial,
   picture: drawing,
   numbers: edges,
   more,
   says,
-  steps,
+  lastStep,
   next: () => "Next tile",
 };

@@ -1,13 +1,13 @@
 // The square of scores goes up and down between HBM and the chip; for the fused kernel it stays away.
 import { html, nothing, svg } from "lit-html";
 import { BYTES, qkvoBytes } from "./cost.model.js";
-import { choice, menu, oneOf, slider, table, wholeNumber } from "./controls.js";
+import { choice, menu, oneOf, requireInteger, slider, table } from "./controls.js";
 import { moved, trips } from "./trips.model.js";
 import { brief, grouped, metric } from "./units.model.js";
 
-const start = { form: "typed", words: 8192, dim: "128", type: "FP16", step: 3 };
+const initial = { form: "typed", words: 8192, dim: "128", type: "FP16", step: 3 };
 
-/** @typedef {typeof start} State */
+/** @typedef {typeof initial} State */
 
 /** @type {Record<string, string>} */
 const FORMS = {
@@ -17,17 +17,17 @@ const FORMS = {
 };
 
 const DIMS = ["64", "128", "256"];
-const MOST = 18; // a power of two of words: with d = 256 all is more than 1000 times the least only there
+const MAX = 18; // a power of two of words: with d = 256 all is more than 1000 times the least only there
 
 /** How a sentence begins with them. @type {Record<string, string>} */
 const NAMES = { fused: "The fused kernel", scale: "The scale", softmax: "Softmax" };
 
 /** @param {State} state */
-function worked({ form, words, dim, type, step }) {
+function derive({ form, words, dim, type, step }) {
   oneOf("Form", form, Object.keys(FORMS));
   oneOf("Type", type, Object.keys(BYTES));
   const shape = {
-    n: wholeNumber("Words N", words, 1, 2 ** MOST),
+    n: requireInteger("Words N", words, 1, 2 ** MAX),
     dim: Number(oneOf("d", dim, DIMS)),
     bytes: BYTES[type],
   };
@@ -42,11 +42,11 @@ function worked({ form, words, dim, type, step }) {
 }
 
 /** @param {State} state */
-const steps = (state) => worked(state).all.length;
+const lastStep = (state) => derive(state).all.length;
 
 /** @param {State} state */
 function drawing(state) {
-  const { all, at, least, most } = worked(state);
+  const { all, at, least, most } = derive(state);
   const column = 480 / all.length;
   const largest = Math.max(most / 6, ...all.map(({ bytes }) => bytes)); // of all forms: a thin arrow stays thin
   const [top, bottom] = [64, 180];
@@ -88,7 +88,7 @@ function drawing(state) {
 
 /** @param {State} state */
 function sums(state) {
-  const { all, at, least } = worked(state);
+  const { all, at, least } = derive(state);
   const [now, end] = [at, all.length].map((step) => ({
     count: all.slice(0, step).filter(({ square }) => square).length,
     square: moved(all, step, true),
@@ -105,7 +105,7 @@ function sums(state) {
 
 /** @param {State} state */
 function picture(state) {
-  const { shape } = worked(state);
+  const { shape } = derive(state);
   return html`<p><b>${FORMS[state.form]}</b>, one head: N = ${grouped(shape.n)}, d = ${state.dim}, ${state.type}; N/d = ${brief(shape.n / shape.dim)}</p>
     ${drawing(state)}`;
 }
@@ -113,13 +113,13 @@ function picture(state) {
 /** @param {State} state @param {(change: Partial<State>) => void} set */
 const more = (state, set) => html`
   ${menu("Form", state.form, (form) => set({ form, step: 0 }), Object.entries(FORMS))}
-  ${slider("Words N", Math.log2(state.words), (value) => set({ words: Math.round(2 ** value) }), { min: 6, max: MOST, inWords: grouped(state.words) })}
+  ${slider("Words N", Math.log2(state.words), (value) => set({ words: Math.round(2 ** value) }), { min: 6, max: MAX, inWords: grouped(state.words) })}
   ${choice("d", state.dim, (dim) => set({ dim }), DIMS)}
   ${menu("Type", state.type, (type) => set({ type }), [["FP16", "FP16 or BF16"], ["FP32", "FP32"]])}`;
 
 /** @param {State} state */
 function says(state) {
-  const { all, shape, at, least } = worked(state);
+  const { all, shape, at, least } = derive(state);
   const square = moved(all, at, true);
   if (at === 0) return "Q, K and V are in HBM. Nothing has moved yet.";
   const { kernel, table: name, up, bytes } = all[at - 1];
@@ -138,11 +138,11 @@ function says(state) {
 /** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "The trips of the square",
-  start,
+  initial,
   picture,
   numbers: sums,
   more,
   says,
-  steps,
+  lastStep,
   next: () => "Next trip",
 };

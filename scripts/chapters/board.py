@@ -81,18 +81,18 @@ class Board:
 
     @contextmanager
     def group(self, name: str) -> Iterator[None]:
-        """What is drawn inside can be rubbed out together."""
+        """What is drawn inside can be erased together."""
         self.inside = name
         yield
         self.inside = ""
 
-    def rub(self, *groups: str, but: Sequence[str] = ()) -> None:
-        """In this step these groups are rubbed out; without a name, all that the earlier steps have drawn.
+    def erase(self, *groups: str, keep: Sequence[str] = ()) -> None:
+        """Erases these groups in this step; without a name, all that the earlier steps have drawn.
 
-        but: the groups that stay
+        keep: the groups that stay
         """
         for ink in self.ink:
-            named = ink.group in groups if groups else ink.group not in but
+            named = ink.group in groups if groups else ink.group not in keep
             if ink.gone == math.inf and ink.step < self.steps and named:
                 ink.gone = self.steps
 

@@ -20,7 +20,7 @@ from scripts.facts.words import NoWords
 MARK = re.compile(r"\[((?:[^\[\]`\n]|\n(?!\n))+)\]\{fact=([a-z]\w*(?:\.[a-z]\w*)?)\}")
 CODE = re.compile(r"^ *```[^\n]*(\n.*?^ *```)$|(`[^`\n]*`)", re.DOTALL | re.MULTILINE)
 NAMED = re.compile(r"\{fact=([\w.]+)\}")
-LONGEST = 12  # words
+MAX_WORDS = 12
 
 
 class FactError(Exception):
@@ -30,16 +30,16 @@ class FactError(Exception):
 @dataclass(frozen=True)
 class Fact:
     """
-    address: the table it reads, ``snippet.table``
+    table: which it reads, ``snippet.table``
     by: the column that names the forms; empty if the forms are columns themselves
-    forms: the two that it compares   measured: the column of the number that it compares
+    forms: the two that it compares   value_column: the column of the number that it compares
     """
 
     name: str
-    address: str
+    table: str
     by: str
     forms: tuple[str, str] | tuple[int, int]
-    measured: str
+    value_column: str
     function: Callable[[list[dict]], str]
 
     def __call__(self, rows: list[dict] | None = None) -> str:
@@ -49,17 +49,17 @@ class Fact:
             FactError: if there are no useful words, or more than twelve.
         """
         try:
-            text = self.function(records.table(*self.address.split(".")) if rows is None else rows)
+            text = self.function(records.table(*self.table.split(".")) if rows is None else rows)
         except NoWords as error:
             raise FactError(f"fact {self.name}: {error}") from error
-        if not text or len(text.split()) > LONGEST:
-            raise FactError(f"fact {self.name} says {text!r}: one to {LONGEST} words are wanted")
+        if not text or len(text.split()) > MAX_WORDS:
+            raise FactError(f"fact {self.name} says {text!r}: one to {MAX_WORDS} words are wanted")
         return text
 
 
-def compares(address: str, by: str, forms: tuple[str, str] | tuple[int, int], measured: str = "") -> Callable:
+def compares(table: str, by: str, forms: tuple[str, str] | tuple[int, int], value_column: str = "") -> Callable:
     """Declares what a fact compares: see ``Fact``."""
-    return lambda function: Fact(function.__name__, address, by, forms, measured, function)
+    return lambda function: Fact(function.__name__, table, by, forms, value_column, function)
 
 
 def of_chapter(chapter: str) -> dict[str, Fact]:

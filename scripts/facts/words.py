@@ -35,8 +35,8 @@ class Range(NamedTuple):
         return Range(self.low / other.high, self.high / other.low)
 
 
-def measured(value: float, kind: str) -> Range:
-    """Returns how far a number can move, by the margin of its class."""
+def with_margin(value: float, kind: str) -> Range:
+    """Returns the range in which a number can turn up, by the margin of its class."""
     factor = 1 + MARGINS[kind]["margin"]
     return Range(value / factor, value * factor)
 
@@ -92,7 +92,7 @@ def speed(ratios: Sequence[float], kind: str) -> str:
 
     ratios: the other form's times over this one's
     """
-    low, high = measured(exp(sum(map(log, ratios)) / len(ratios)), kind)
+    low, high = with_margin(exp(sum(map(log, ratios)) / len(ratios)), kind)
     if low <= 1 <= high:
         raise NoWords(f"{low:.3f} to {high:.3f} times as fast: too close to call")
     return f"{_span(floor(100 * low) / 100, ceil(100 * high) / 100)} times"

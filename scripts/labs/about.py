@@ -18,7 +18,7 @@ class LabError(Exception):
 
 
 @dataclass(frozen=True)
-class About:
+class LabInfo:
     """``about.toml`` of a lab.
 
     slug: ``vector-add``, also the name of its page   chapter: its page, ``first-kernel``
@@ -64,19 +64,19 @@ class About:
         return {name: tuple(each.arg for each in found[name].args) for name in self.functions}
 
 
-def all_labs(root: Path = ROOT) -> list[About]:
+def all_labs(root: Path = ROOT) -> list[LabInfo]:
     """All labs, by number."""
     found = [read(path, root) for path in sorted((root / CATALOGUE).glob("*/about.toml"))]
     return sorted(found, key=lambda about: about.number)
 
 
-def read(path: Path, root: Path = ROOT) -> About:
+def read(path: Path, root: Path = ROOT) -> LabInfo:
     settings = tomllib.loads(path.read_text(encoding="utf-8"))
     settings |= {name: tuple(each) for name, each in settings.items() if isinstance(each, list)}
-    return About(slug=path.parent.name.replace("_", "-"), root=root, **settings)
+    return LabInfo(slug=path.parent.name.replace("_", "-"), root=root, **settings)
 
 
-def find(query: str, root: Path = ROOT) -> About:
+def find(query: str, root: Path = ROOT) -> LabInfo:
     """The lab of that number or name.
 
     Raises:

@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from scripts.labs.about import About
+from scripts.labs.about import LabInfo
 
 OURS = ("kernels", "scripts", "tests", "snippets", "labs")
 
 
-def why_forbidden(about: About, file: Path) -> str:
+def why_forbidden(about: LabInfo, file: Path) -> str:
     """Why the file is not run at all; "" if it can be."""
     try:
         with warnings.catch_warnings():
@@ -26,7 +26,7 @@ def why_forbidden(about: About, file: Path) -> str:
     return f"{display_path(file)}, line {line}: {fault}" if fault else ""
 
 
-def forbidden_use(about: About, tree: ast.Module) -> tuple[int, str]:
+def forbidden_use(about: LabInfo, tree: ast.Module) -> tuple[int, str]:
     """The first line in which the answer stands ready, and what is said of it; "" if there is none."""
     for line, module in imported_modules(tree):
         if module.split(".")[0] in OURS:

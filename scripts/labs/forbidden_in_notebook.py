@@ -8,11 +8,11 @@ import textwrap
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, ModuleType
 
-from scripts.labs.about import About
+from scripts.labs.about import LabInfo
 from scripts.labs.forbidden import OURS, by_hand, forbidden_import, forbidden_use
 
 
-def why_forbidden(about: About, functions: dict[str, Callable]) -> str:
+def why_forbidden(about: LabInfo, functions: dict[str, Callable]) -> str:
     """Why the functions are not run at all, as ``forbidden.why_forbidden`` says it of a file; "" if they can be."""
     seen: list[FunctionType] = []
     waiting = [each for each in map(plain, functions.values()) if isinstance(each, FunctionType)]
@@ -28,7 +28,7 @@ def why_forbidden(about: About, functions: dict[str, Callable]) -> str:
     return ""
 
 
-def why_one_is_forbidden(about: About, function: FunctionType) -> str:
+def why_one_is_forbidden(about: LabInfo, function: FunctionType) -> str:
     """What is wrong with one function and with what it takes from elsewhere."""
     for name, value in globals_of(function):
         module = value.__name__ if isinstance(value, ModuleType) else getattr(plain(value), "__module__", None) or ""

@@ -21,7 +21,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from scripts.labs.about import ROOT, About
+from scripts.labs.about import ROOT, LabInfo
 from scripts.labs.forbidden import display_path, why_forbidden
 
 SECONDS = 10  # of processor time in the interpreter, for all cases: other programs may keep the machine busy
@@ -30,7 +30,7 @@ SECONDS_ON_GPU = 60  # for each case, since its compiler takes some
 MEMORY = 4 << 30  # bytes that a lab may take besides what PyTorch does
 
 
-def grade_file(about: About, file: Path, seconds: float | None = None) -> tuple[bool, str]:
+def grade_file(about: LabInfo, file: Path, seconds: float | None = None) -> tuple[bool, str]:
     """Whether the file passes, and the message about it."""
     if not file.is_file():
         return False, f"There is no {display_path(file)}: `make labs` makes it."
@@ -45,7 +45,7 @@ def grade_file(about: About, file: Path, seconds: float | None = None) -> tuple[
     return result["passed"], before + result["message"]
 
 
-def run_in_process(about: About, file: Path, seconds: float | None, variables: dict[str, str]) -> dict:
+def run_in_process(about: LabInfo, file: Path, seconds: float | None, variables: dict[str, str]) -> dict:
     """What a process of its own says of the file: ``passed``, ``message``, and ``gpu``, whether it has seen one.
 
     variables: what its environment has besides

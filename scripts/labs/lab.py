@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs import about
-from scripts.labs.about import About
+from scripts.labs.about import LabInfo
 from scripts.labs.grading.accesses import Access
 
 if TYPE_CHECKING:
@@ -42,18 +42,19 @@ class Case:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A wrong form of the function, written in PyTorch, so that it gives no kernel away.
+    """A wrong implementation of the function, written in PyTorch, so that it gives no kernel away.
 
     says: a sentence to the reader, ``Your last block is never written.``
-    see: the chapter and the anchor of the heading that explains it, ``first-kernel#a-kernel-of-five-lines``, or ""
-    form: what the function would return, of the same arguments as ``Part.reference``, in FP64, NaN where nobody writes
+    heading: the chapter and the anchor of the heading that explains it, ``first-kernel#a-kernel-of-five-lines``, or ""
+    implementation: what the function would return, of the same arguments as ``Part.reference``, in FP64, NaN where
+        nobody writes
     writes: False of one that may write nothing at all; where nothing was written no other is named
     """
 
     name: str
     says: str
-    see: str
-    form: Callable[..., Result]
+    heading: str
+    implementation: Callable[..., Result]
     writes: bool = True
 
 
@@ -99,7 +100,7 @@ class Lab:
         which it adds what is right; it raises Rejected
     """
 
-    about: About
+    about: LabInfo
     parts: tuple[Part, ...]
     check: Callable[[dict[str, Callable]], str | Rejection] | None = None
     judge_whole: Callable[..., None] | None = None

@@ -65,7 +65,7 @@ def rejection_lines(name: str, verdict: Verdict) -> list[str]:
     if rejection.mistake:
         mistake = rejection.mistake
         lines += ["", f"It behaves like this: {mistake.says}"]
-        lines += [f"Read {plain(heading(mistake.see))}."] if mistake.see else []
+        lines += [f"Read {plain(heading(mistake.heading))}."] if mistake.heading else []
     return lines
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from scripts.labs.about import About, chapters
+from scripts.labs.about import LabInfo, chapters
 
 NAME = "progress.json"
 
@@ -19,7 +19,7 @@ def read(folder: Path) -> dict[str, dict]:
         return {}
 
 
-def record_try(folder: Path, about: About, passed: bool) -> None:
+def record_try(folder: Path, about: LabInfo, passed: bool) -> None:
     """Adds one try of a lab."""
     progress = read(folder)
     mine = progress.setdefault(about.slug, {"tries": 0, "passed": ""})
@@ -34,7 +34,7 @@ def digest(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def state(folder: Path, about: About, progress: dict[str, dict]) -> str:
+def state(folder: Path, about: LabInfo, progress: dict[str, dict]) -> str:
     """One word or two: what is to be said of a lab in the table."""
     file, mine = folder / about.file, progress.get(about.slug, {"tries": 0, "passed": ""})
     if not file.is_file():
@@ -48,7 +48,7 @@ def state(folder: Path, about: About, progress: dict[str, dict]) -> str:
     return f"tried {mine['tries']} times" if mine["tries"] != 1 else "tried once"
 
 
-def table(folder: Path, labs: list[About]) -> str:
+def table(folder: Path, labs: list[LabInfo]) -> str:
     """A line a lab, and how many are passed."""
     progress, numbers = read(folder), chapters()
     states = [state(folder, about, progress) for about in labs]

@@ -1,20 +1,20 @@
 """A record: one snippet as it last ran on a GPU, with its outputs, where they came from and what they depend on.
 
-    root        ROOT, and what can be wrong: RecordError, Missing, Stale
-    digest      what a run depends on: its text and the modules that it reaches
-    snippets    scripts in percent cells
-    record      one record: read, checked, written
-    reader      the one door: read, table, compose, faults
-    suite       what became of the kernels' tests and of random cases
-    watched     runs beside a snippet: where it runs, and which of our functions and kernels ran
-    processes   the Jupyter kernels of a snippet: one, or one for each GPU
-    run         one snippet, recorded
+    root              ROOT, and what can be wrong: RecordError, Missing, Stale
+    digest            what a run depends on: its text and the modules that it reaches
+    snippets          scripts in percent cells
+    record_file       one record: read, checked, written
+    reader            the one door: read, table, compose, faults
+    kernel_outcomes   what became of the kernels' tests and of random cases
+    run_tracer        runs beside a snippet: where it runs, and which of our functions and kernels ran
+    processes         the Jupyter kernels of a snippet: one, or one for each GPU
+    run               one snippet, recorded
 
 Reading runs nothing. ``make record`` and ``make random`` make the records; figures, facts, pages and tests read them.
 """
 
 from scripts.records.reader import Reader, active_reader
-from scripts.records.record import METADATA, TABLE, Record, machine
+from scripts.records.record_file import METADATA, TABLE, Record, machine
 from scripts.records.root import ROOT, Missing, RecordError, Stale
 
 __all__ = [

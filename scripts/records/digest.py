@@ -83,7 +83,7 @@ class Modules:
                 waiting += self._read(name)[1]
         return reached
 
-    def digest(self, names: Iterable[str]) -> dict[str, str]:
+    def digests(self, names: Iterable[str]) -> dict[str, str]:
         """Returns the hash of each of these modules."""
         return {name: self._read(name)[0] for name in sorted(names)}
 

@@ -20,14 +20,14 @@ from nbclient.exceptions import CellControlSignal, DeadKernelError
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
-from scripts.records.record import plain, refuse_unfit
+from scripts.records.record_file import plain, refuse_unfit
 from scripts.records.root import ROOT, RecordError
 
-IMPORT_WATCHED = "__import__('scripts.records.watched', fromlist=['watched'])"  # leaves no name behind
+IMPORT_TRACER = "__import__('scripts.records.run_tracer', fromlist=['run_tracer'])"  # leaves no name behind
 DEATH_NOTICED = 1.5  # seconds: we notice a dead kernel within one, and those that waited for it may have failed before
 
 
-class Died(RecordError):
+class KernelDied(RecordError):
     """A kernel is no longer there."""
 
 
@@ -64,7 +64,7 @@ async def answers(coroutines: Iterable[Coroutine]) -> list:
             await asyncio.wait(waiting, timeout=DEATH_NOTICED)
         failed = [error for task in [*done, *waiting] if task.done() and (error := task.exception())]
         if failed:
-            raise min(failed, key=lambda error: not isinstance(error, Died))
+            raise min(failed, key=lambda error: not isinstance(error, KernelDied))
         return [task.result() for task in tasks]
     finally:
         for task in tasks:
@@ -92,7 +92,7 @@ class Process:
         folder.mkdir()
         self.log, self.stderr = folder / "log", folder / "stderr"  # until it has started; what C code writes after that
         self.stderr.touch()
-        first, last = (new_code_cell(f"{IMPORT_WATCHED}.{step}({str(folder)!r})") for step in ("start", "report"))
+        first, last = (new_code_cell(f"{IMPORT_TRACER}.{step}({str(folder)!r})") for step in ("start", "report"))
         self.cells = [first, *(new_code_cell(cell.source, id=cell.id) for cell in cells), last]
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         own = {"PYTHONPATH": path, "IPYTHONDIR": str(folder)}  # and nothing of the user's own IPython set-up
@@ -105,7 +105,7 @@ class Process:
         self.client = NotebookClient(new_notebook(cells=self.cells), km=manager, record_timing=False, **patience)
 
     async def start(self) -> dict:
-        """Returns where it runs, as ``watched.provenance``."""
+        """Returns where it runs, as ``run_tracer.provenance``."""
         with self._failing(), self.log.open("w") as log:
             await self.client.async_start_new_kernel(cwd=str(ROOT), env=self.environment, stderr=log)
             await self.client.async_start_new_kernel_client()
@@ -149,7 +149,7 @@ class Process:
             yield
         except (CellControlSignal, RuntimeError) as error:
             said = "\n".join([str(error), *(path.read_text(errors="replace") for path in (self.log, self.stderr))])
-            kind = Died if isinstance(error, DeadKernelError) else RecordError
+            kind = KernelDied if isinstance(error, DeadKernelError) else RecordError
             raise kind(f"{self.name} failed; the record is as it was\n{plain(said).strip()}") from error
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from scripts.records import record as files
+from scripts.records import record_file
 from scripts.records.digest import ROOMS, Modules, short_hash
-from scripts.records.record import Record, rerun_command
+from scripts.records.record_file import Record, rerun_command
 from scripts.records.root import ROOT, Missing, RecordError, Stale, text_of
 from scripts.records.snippets import Snippet, is_code, paths, snippet
 
@@ -66,27 +66,27 @@ class Reader:
         except tomllib.TOMLDecodeError as error:
             raise RecordError(f"{BEHIND}: {error}") from error
 
-    def digest(self, name: str) -> dict[str, str]:
-        """Returns what a run of the snippet depends on today, ``snippet``, data files and modules, with its hash."""
+    def digests(self, name: str) -> dict[str, str]:
+        """Returns what a run of the snippet depends on today, each with its hash: ``snippet``, data and modules."""
         today = self.snippet(name)
         data = {path.name: short_hash(path.read_bytes().hex()) for path in self.data(name)}
-        return {"snippet": today.digest} | data | self.modules.digest(self.modules.reachable(today.source))
+        return {"snippet": today.digest} | data | self.modules.digests(self.modules.reachable(today.source))
 
     def data(self, name: str) -> list[Path]:
         """Returns the files beside the snippet that it reads: its text names them."""
         others = (path for path in self.path(name).parent.iterdir() if path.suffix not in (".py", ".ipynb"))
         return sorted(path for path in others if path.is_file() and path.name in self.snippet(name).source)
 
-    def state(self, name: str) -> tuple[Record | None, RecordError | None]:
+    def inspect(self, name: str) -> tuple[Record | None, RecordError | None]:
         """Returns the newest record, and what's wrong with it whether it's listed or not."""
         path = record_path(self.path(name))
         if not path.exists():
             return None, Missing(f"snippet {name} has never run")
         try:
-            record = files.parse(name, path.read_text(encoding="utf-8", errors="replace"))
+            record = record_file.parse(name, path.read_text(encoding="utf-8", errors="replace"))
         except RecordError as fault:
             return None, fault
-        then, today = record.provenance["digest"], self.digest(name)
+        then, today = record.provenance["digest"], self.digests(name)
         # A run doesn't depend on a module that it doesn't reach today: if all that it reaches is as it was, it didn't
         # reach that one then either.
         parts = {part for part in then.keys() | today.keys() if part in today or part.partition(".")[0] not in ROOMS}
@@ -101,7 +101,7 @@ class Reader:
         """Returns what stops a build: a record that's neither current nor listed, and one that's both."""
         found: dict[str, RecordError] = {}
         for name in self.names():
-            fault = self.state(name)[1]
+            fault = self.inspect(name)[1]
             if name in self.behind and not fault:
                 found[name] = RecordError(f"{BEHIND} lists {name}, and its record is current: take the line out")
             elif fault and not (name in self.behind and isinstance(fault, Missing | Stale)):
@@ -126,10 +126,10 @@ class Reader:
         copy = self.root / "snippets/earlier" / path.parent.name / path.name
         if not self.earlier or not copy.exists():
             return None
-        return files.parse(name, copy.read_text(encoding="utf-8"), earlier=True)
+        return record_file.parse(name, copy.read_text(encoding="utf-8"), earlier=True)
 
     def _newest(self, name: str) -> Record:
-        record, fault = self.state(name)
+        record, fault = self.inspect(name)
         if not fault:
             return record
         if record and (name in self.behind or self.preview):
@@ -146,7 +146,7 @@ class Reader:
         for number, cell in enumerate(filter(is_code, notebook.cells), start=1):
             cell.outputs = record.outputs.get(cell.id, [])  # an earlier run may lack a cell of today
             cell.execution_count = number
-        notebook.metadata[files.METADATA] = record.provenance
+        notebook.metadata[record_file.METADATA] = record.provenance
         return notebook
 
     @contextmanager

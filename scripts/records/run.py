@@ -5,11 +5,11 @@ import json
 
 from scripts.records.processes import execute
 from scripts.records.reader import Reader, record_path
-from scripts.records.record import METADATA, absolute_path, write
+from scripts.records.record_file import METADATA, absolute_path, write
 from scripts.records.root import RecordError
 from scripts.records.snippets import is_code
 
-MOST_KB = 200  # a page is to be read
+MAX_KB = 200  # a page is to be read
 
 
 def run(name: str) -> None:
@@ -21,7 +21,7 @@ def run(name: str) -> None:
             kernels/, switches Triton's interpreter on, or is edited meanwhile. The old record stays as it was.
     """
     reader = Reader()
-    snippet, before = reader.snippet(name), reader.digest(name)
+    snippet, before = reader.snippet(name), reader.digests(name)
     notebook = snippet.notebook()
     cells = [*filter(is_code, notebook.cells)]
     provenance = asyncio.run(execute(name, cells, ranks_of(name) if snippet.in_ranks else 1))
@@ -32,9 +32,9 @@ def run(name: str) -> None:
     for cell in cells:
         if path := absolute_path(cell.outputs):
             raise RecordError(f"cell {cell.id} of {name} shows the absolute path {path}, true of one machine only")
-        if (size := len(json.dumps(cell.outputs)) // 1000) > MOST_KB:
-            raise RecordError(f"cell {cell.id} of {name} shows {size} KB, a page takes {MOST_KB} at most: show less")
-    if Reader().digest(name) != before:
+        if (size := len(json.dumps(cell.outputs)) // 1000) > MAX_KB:
+            raise RecordError(f"cell {cell.id} of {name} shows {size} KB, a page takes {MAX_KB} at most: show less")
+    if Reader().digests(name) != before:
         raise RecordError(f"{name}, or a module that it reaches, was edited while it ran; run it again")
     notebook.metadata[METADATA] = {**provenance, "digest": before}
     write(record_path(reader.path(name)), notebook)

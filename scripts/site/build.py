@@ -12,17 +12,17 @@ from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.utils import get_relative_url
 
-from scripts import records, takeaway
+from scripts import records, standalone
 from scripts.facts.quantities import is_earlier
 from scripts.records.reader import BEHIND
 from scripts.site import assets, cache, live
 from scripts.site.fences import Fences
-from scripts.site.fences.page import Page
+from scripts.site.fences.page import PageContext
 from scripts.site.markup import drawings, maths, tables
-from scripts.site.markup.unbroken import unbroken
+from scripts.site.markup.no_break import add_no_breaks
 from scripts.site.meta import head, repository, search
 from scripts.site.meta.cards import Cards
-from scripts.site.pages import api, glossary, labs, order, redirects
+from scripts.site.pages import api, glossary, labs, navigation, redirects
 from scripts.site.pages.placeholders import Placeholders
 from scripts.site.pages.sheets import Sheets
 from scripts.site.pages.snippets import Snippets
@@ -54,11 +54,11 @@ class Build(BasePlugin):
         self.fences.register(config)
         repository.set_links(config)
         paths = {name: self.reader.path(name) for name in self.reader.names()}
-        self.chapters = order.chapters(self.settings["chapters"], self.docs)
+        self.chapters = navigation.chapters(self.settings["chapters"], self.docs)
         self.cards = Cards(self.chapters, self.docs)
-        by_chapter = order.snippets(self.chapters, paths)
+        by_chapter = navigation.snippets(self.chapters, paths)
         self.snippets = Snippets(config, list(paths), self.reader, self.fences)
-        config.nav = order.navigation(config.nav, self.chapters, by_chapter, self.docs)
+        config.nav = navigation.expand(config.nav, self.chapters, by_chapter, self.docs)
         self.sheets = Sheets(self.reader, self.earlier)
         self.lists = Placeholders(
             self.chapters,
@@ -105,7 +105,7 @@ class Build(BasePlugin):
 
     def on_nav(self, nav, config, files):
         for page in nav.pages:  # to Material, an index is the page of its section, and no entry of its own
-            if chapter := order.chapter_name(page.file.src_uri):
+            if chapter := navigation.chapter_name(page.file.src_uri):
                 page.file.name = page.file.name.replace("index", chapter)
         return nav
 
@@ -115,16 +115,16 @@ class Build(BasePlugin):
         if page.file.src_uri.endswith(".ipynb"):
             page.edit_url = repository.edit_address(self.reader.path(page.file.name), self.reader.root, config.repo_url)
         else:
-            typed_page = Page(text=markdown, first_line=before + 1, source=page.file.src_uri, is_earlier=earlier)
+            typed_page = PageContext(text=markdown, first_line=before + 1, source=page.file.src_uri, is_earlier=earlier)
             typed_page.refuse_typed_html()
             typed_page.check_numbers()
             typed_page.check_chapter_numbers({each.name: each.number for each in self.chapters})
         markdown = api.list_modules(self.lists.fill(markdown), page.file.name, self.reader.root)
         markdown = api.redirect_links(markdown, self.reader.root)
-        if sheet := order.sheet_name(page.file.src_uri):
+        if sheet := navigation.sheet_name(page.file.src_uri):
             markdown = self.sheets.lay_out(markdown, sheet, "../" * page.url.count("/"))
         search.set_boost(page, self.terms)
-        self.fences.set_page(Page(page.url, markdown, before + 1, page.file.src_uri, earlier))
+        self.fences.set_page(PageContext(page.url, markdown, before + 1, page.file.src_uri, earlier))
         if page.file.src_uri.startswith(("chapters/", "whiteboard/")) and page.file.name != "notes":
             markdown = f"{markdown}\n\n{self.abbreviations}"
         self.pages.use_cached(page, markdown, files)
@@ -151,8 +151,8 @@ class Build(BasePlugin):
         html = tables.wrap(drawings.inline(html, page.file.src_uri))
         html = glossary.quiet_headings(html)
         drawings.check_callouts(html, page.file.src_uri, self.settings["callouts"])
-        if page.file.src_uri.startswith("whiteboard/") or order.sheet_name(page.file.src_uri):
-            html = unbroken(html)
+        if page.file.src_uri.startswith("whiteboard/") or navigation.sheet_name(page.file.src_uri):
+            html = add_no_breaks(html)
         return self.pages.store(page, html)
 
     def on_env(self, env, config, files):
@@ -178,7 +178,7 @@ class Build(BasePlugin):
         self.snippets.cache.prune()
         self.sheets.cache.prune()
         self.snippets.copy_downloads(config.site_dir)
-        takeaway.write(Path(config.site_dir, "kernels"), self.reader.root, config.site_name)
+        standalone.write(Path(config.site_dir, "kernels"), self.reader.root, config.site_name)
         redirects.write(Path(config.site_dir), self.chapters)
         labs.write_notebooks(config.site_dir, self.reader.root, config.site_url)
         self.log_step("pages and downloads written")

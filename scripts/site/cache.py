@@ -34,7 +34,7 @@ ROOMS = (
 )  # what a page is made of, but its text
 
 
-class Warnings(logging.Handler):
+class WarningCounter(logging.Handler):
     """Counts what MkDocs warns of."""
 
     count = 0
@@ -43,7 +43,7 @@ class Warnings(logging.Handler):
         self.count += 1
 
 
-WARNINGS = Warnings(logging.WARNING)
+WARNINGS = WarningCounter(logging.WARNING)
 logging.getLogger("mkdocs").addHandler(WARNINGS)
 
 

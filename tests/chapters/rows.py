@@ -16,5 +16,5 @@ def row(snippet, table, **wanted):
     return found
 
 
-def chip(name):
+def h100(name):
     return H100[name].value

@@ -21,7 +21,7 @@ def example_board() -> Board:
     with board.group("passing"):
         board.words(100, 90, "passing")
     board.step("Two.")
-    board.rub("passing")
+    board.erase("passing")
     with board.answer():
         board.words(100, 130, "two")
     return board
@@ -42,7 +42,7 @@ def test_what_is_new_has_its_colour_and_then_the_ink_of_all():
 def test_what_is_named_stays_when_all_else_is_rubbed_out():
     board = example_board()
     board.step("Three.")
-    board.rub(but=("passing",))
+    board.erase(keep=("passing",))
     assert board.read(3) == []  # it went in the second step
     board = Board()
     board.step("One.")
@@ -50,7 +50,7 @@ def test_what_is_named_stays_when_all_else_is_rubbed_out():
     with board.group("kept"):
         board.words(100, 90, "kept")
     board.step("Two.")
-    board.rub(but=("kept",))
+    board.erase(keep=("kept",))
     assert board.read(2) == ["kept"]
 
 

@@ -14,7 +14,7 @@ from scripts.site.pages.demos import MARK, SECONDS, fill_times
 
 CHAPTERS = demo.chapters()
 NAMES = [*CHAPTERS]
-LONGEST, WIDEST = 15, 80
+MAX_LINES, MAX_WIDTH = 15, 80
 CPU_SECONDS = 15  # all demos together
 VECTOR = re.compile(r"\[[^\[\]]*\]")
 NUMBER = re.compile(r"(?<![\w.,])(?:[0-9A-F]{2}(?!\w)|-?\d+(?:,\d{3})+(?:\.\d+)?|-?\d*\.?\d+)")  # a byte is one, too
@@ -84,7 +84,7 @@ def test_it_begins_with_the_point_a_sentence_whose_numbers_stand_in_one_picture(
 @pytest.mark.parametrize("name", NAMES)
 def test_it_fits_on_a_screen(name, printed):
     lines = printed[0][name]
-    assert len(lines) <= LONGEST and max(map(len, lines)) <= WIDEST
+    assert len(lines) <= MAX_LINES and max(map(len, lines)) <= MAX_WIDTH
 
 
 def test_none_takes_long(printed):

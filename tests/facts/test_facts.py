@@ -30,7 +30,7 @@ def words_of(fact, rows):
 def with_changed_form(fact, rows, change):
     """The rows with one form's number changed: a row of that form, or its column."""
     form, factor = change
-    column = fact.measured if fact.by else form
+    column = fact.value_column if fact.by else form
     return [
         row | {column: row[column] * factor}
         if row[column] is not None and (not fact.by or row[fact.by] == form)
@@ -54,7 +54,7 @@ def fact(request):
 
 @pytest.fixture
 def rows(fact):
-    return records.table(*fact.address.split("."))
+    return records.table(*fact.table.split("."))
 
 
 def test_swapping_the_forms_changes_what_it_says(fact, rows):
@@ -71,7 +71,7 @@ def test_another_number_of_either_form_changes_what_it_says(fact, rows):
 
 def test_it_declares_forms_that_its_table_has(fact, rows):
     there = {row[fact.by] for row in rows} if fact.by else rows[0].keys()
-    assert {*fact.forms} <= there and (not fact.by or fact.measured in rows[0])
+    assert {*fact.forms} <= there and (not fact.by or fact.value_column in rows[0])
 
 
 def test_its_own_words_hold_no_number_and_no_comparison(fact):
@@ -83,7 +83,7 @@ def test_its_own_words_hold_no_number_and_no_comparison(fact):
         for node in ast.walk(part)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
-    names = {*fact.forms, *words.MARGINS, *(key for row in records.table(*fact.address.split(".")) for key in row)}
+    names = {*fact.forms, *words.MARGINS, *(key for row in records.table(*fact.table.split(".")) for key in row)}
     assert [text for text in strings if COMPARES.search(text) and text not in names] == []
 
 
@@ -101,7 +101,7 @@ def test_a_chapter_has_at_most_25_facts_each_on_a_page(chapter):
 def test_emptied_facts_are_rejected(fact, rows):
     """A computation that can be taken out without anything noticing guards nothing."""
     said_today = fact(rows)
-    empty = facts.Fact(fact.name, fact.address, fact.by, fact.forms, fact.measured, lambda rows: said_today)
+    empty = facts.Fact(fact.name, fact.table, fact.by, fact.forms, fact.value_column, lambda rows: said_today)
     with pytest.raises(AssertionError):
         test_another_number_of_either_form_changes_what_it_says(empty, rows)
 
@@ -139,7 +139,7 @@ def test_a_large_multiple_is_one_that_it_surely_exceeds(low, wanted):
 
 
 def test_standing_counts_what_is_sure():
-    ratios = [words.measured(each, "ratio_of_one_setting") for each in (0.5, 0.9, 0.99, 1.02, 1.2)]
+    ratios = [words.with_margin(each, "ratio_of_one_setting") for each in (0.5, 0.9, 0.99, 1.02, 1.2)]
     assert words.standing(ratios, "settings") == "ahead in 2 of 5 settings, behind in 1"
     with pytest.raises(words.NoWords):
         words.standing(ratios[2:4], "settings")

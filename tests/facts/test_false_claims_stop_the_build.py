@@ -16,7 +16,7 @@ from scripts.facts.equations import equations
 from scripts.facts.paragraphs import paragraphs
 from scripts.facts.quantities import is_earlier
 from scripts.site.fences import Fences
-from scripts.site.fences.page import FenceError, Page
+from scripts.site.fences.page import FenceError, PageContext
 
 DOCS = records.ROOT / "docs"
 TEXTS = {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
@@ -37,7 +37,7 @@ OPPOSITES = {
 
 def build_stops(page: str, text: str) -> bool:
     """Whether the build stops at a page, by what it does to a page before and while it renders it."""
-    typed = Page(text=text, source=page)
+    typed = PageContext(text=text, source=page)
     FENCES.set_page(typed)
     try:
         typed.check_numbers()

@@ -18,7 +18,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from scripts.records.watched import in_interpreter
+from scripts.records.run_tracer import in_interpreter
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = "tests/kernels/test_small.py"

@@ -244,7 +244,7 @@ def test_a_box_lists_indices_that_lie_apart():
     ],
 )
 def test_an_error_of_the_interpreter_is_followed_by_what_to_do(error, code, expected):
-    from scripts.labs.reader_file import advice
+    from scripts.labs.submission import advice
 
     found = advice(error, code)
     assert expected in found if expected else not found
@@ -281,7 +281,7 @@ def test_a_line_at_which_tritons_compiler_stops_is_the_files(tmp_path):
 
     from triton.compiler.errors import CompilationError
 
-    from scripts.labs.reader_file import compiler_error, to_rejection
+    from scripts.labs.submission import compiler_error, to_rejection
 
     file = tmp_path / "mine.py"
     file.write_text("import triton\n\n\n@triton.jit\ndef kernel(x):\n    y = x\n    z = w\n")

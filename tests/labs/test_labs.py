@@ -43,21 +43,25 @@ def cache_grading():
     """Some fifty files a lab are judged on the same cases, each beside the same mistakes."""
     known = {}
 
-    def once(compute, case, form, *given):
-        key = compute, id(case), form
+    def once(compute, case, implementation, *given):
+        key = compute, id(case), implementation
         if key not in known:
             known[key] = compute(*given), case  # the case is kept, so that no other has its id
         return known[key][0]
 
     expected_results, reveals = judge.expected_results, known_mistake.reveals
 
-    def results_once(part, case, form=None):
-        return once(expected_results, case, form, part, case, form)
+    def results_once(part, case, implementation=None):
+        return once(expected_results, case, implementation, part, case, implementation)
 
     with pytest.MonkeyPatch.context() as patch:
         for module in (judge, known_mistake):
             patch.setattr(module, "expected_results", results_once)
-        patch.setattr(known_mistake, "reveals", lambda form, case, wants: once(reveals, case, form, form, case, wants))
+        patch.setattr(
+            known_mistake,
+            "reveals",
+            lambda implementation, case, wants: once(reveals, case, implementation, implementation, case, wants),
+        )
         with language_patched(patch) if is_interpreted() else nullcontext():
             yield
 
@@ -89,9 +93,9 @@ def skip_cases_without_mistake(monkeypatch, mistake):
     judge_case = judge.judge_case
 
     def judge_or_skip(lab, part, case, function, file, right):
-        form = next((each.form for each in part.mistakes if each.name == mistake), None)
+        implementation = next((each.implementation for each in part.mistakes if each.name == mistake), None)
         wants = judge.expected_results(part, case)
-        if form and not known_mistake.reveals(form, case, wants):
+        if implementation and not known_mistake.reveals(implementation, case, wants):
             right.append((case, wants))
         else:
             judge_case(lab, part, case, function, file, right)
@@ -160,7 +164,7 @@ def test_every_mistake_can_be_named_and_has_a_heading_to_read(slug):
     named = {each.names for each in WRONG if each.lab == slug}
     for part in load(slug).parts:
         for mistake in part.mistakes:
-            assert about.heading(mistake.see)
+            assert about.heading(mistake.heading)
         unnamed = [mistake.name for mistake in part.mistakes if mistake.name not in named]
         assert len(unnamed) < len(part.mistakes) or not part.mistakes, "no wrong one is named"
 

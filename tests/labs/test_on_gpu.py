@@ -10,7 +10,7 @@ import torch
 
 from kernels.bench import timing
 from scripts.labs import about, grader
-from scripts.labs.grading import judge, timed
+from scripts.labs.grading import judge, side_by_side
 from scripts.labs.grading.guarded_case import guarded_case
 from scripts.labs.lab import load
 from scripts.labs.message import format_verdict
@@ -29,7 +29,7 @@ def gpu(monkeypatch):
     monkeypatch.setattr(judge, "is_interpreted", lambda: False)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(timing, "device_time", lambda function: (timing.Time(1.0, 1.0, 1.0), function())[0])
-    for module in (judge, timed):
+    for module in (judge, side_by_side):
         monkeypatch.setattr(module, "guarded_case", lambda case, device: guarded_case(case, "cpu"))
 
 
@@ -202,7 +202,7 @@ def test_what_only_a_gpu_gets_is_right_in_the_interpreter(number, kernel, tmp_pa
 
 
 def test_an_error_of_cuda_is_told_in_a_line_with_what_to_do():
-    from scripts.labs.reader_file import to_rejection
+    from scripts.labs.submission import to_rejection
 
     error = "CUDA error: an illegal memory access was encountered\nSearch for `cudaErrorIllegalAddress'\nCompile with …"
     found = to_rejection("add", None, RuntimeError(error), "mine.py")

@@ -10,7 +10,7 @@ import torch
 
 from scripts.labs.about import ROOT
 from scripts.labs.grading import guarded, judge
-from scripts.labs.grading.accesses import Watch, is_interpreted
+from scripts.labs.grading.accesses import AccessTracer, is_interpreted
 from scripts.labs.lab import load
 from scripts.labs.message import format_verdict
 from tests.labs import wrong
@@ -27,9 +27,9 @@ def tables(rows):
 @pytest.mark.parametrize("form, rows", FORMS)
 def test_only_those_sums_are_noted_of_which_the_compiler_makes_a_dot(form, rows):
     laid = [guarded.guard(name, each, "contiguous") for name, each in zip("xyz", tables(rows), strict=True)]
-    with Watch(laid) as watch:
+    with AccessTracer(laid) as tracer:
         sums[(1,)](*(each.tensor for each in laid), FORM=form, ROWS=rows)
-    assert bool(watch.rounds) == FORMS[form, rows]
+    assert bool(tracer.rounds) == FORMS[form, rows]
     assert laid[2].changed().any()
 
 

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTS = sorted(Path(__file__).parent.glob("*.toml"))
-COPIED = ["kernels", "tests/kernels", "tests/mutants/forked.py", "tests/conftest.py", "tests/without_gpu.py"]
+COPIED = ["kernels", "tests/kernels", "tests/mutants/fork_runner.py", "tests/conftest.py", "tests/without_gpu.py"]
 COPIED += ["pyproject.toml"]
 
 # A mutant that cannot be compiled, or that names what is not there, says nothing of the test that stumbles over it.
@@ -139,7 +139,7 @@ class Sandbox:
         # A file may change twice a second, which the cache of its bytecode would not notice.
         environment["PYTHONDONTWRITEBYTECODE"] = "1"
         self.process = subprocess.Popen(
-            [sys.executable, "tests/mutants/forked.py"],
+            [sys.executable, "tests/mutants/fork_runner.py"],
             cwd=folder,
             env=environment,
             stdin=subprocess.PIPE,

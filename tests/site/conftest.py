@@ -22,7 +22,7 @@ from playwright.sync_api import BrowserType, Error, Page, TimeoutError, sync_pla
 from scripts import records
 from scripts.records import ROOT
 from scripts.records.reader import record_path
-from scripts.records.record import write
+from scripts.records.record_file import write
 from scripts.speed import browser as chosen
 from scripts.speed.static_server import serve
 from tests.site.small_site import write_files
@@ -32,7 +32,7 @@ CHAPTER = "chapters/three-matmuls/"
 SCHEMES = ["light", "dark"]
 NAMES = {"light": "default", "dark": "slate"}  # what Material calls them
 SCHEME = "document.body.dataset.mdColorScheme"
-BEGUN_ANEW = pytest.StashKey[bool]()
+RERUN = pytest.StashKey[bool]()
 
 WITHOUT_TORCH = """
 import runpy, sys
@@ -62,7 +62,7 @@ EARLIER = records.Reader(preview=True, earlier=True)  # for pages that begin wit
 
 def never_ran(name: str) -> bool:
     """Whether a snippet has never run: then its pages say so, and nothing of it can be shown or drawn."""
-    return isinstance(NEWEST.state(name)[1], records.Missing)
+    return isinstance(NEWEST.inspect(name)[1], records.Missing)
 
 
 class Copy:
@@ -78,16 +78,16 @@ class Copy:
         reader = records.Reader(root)
         for name in reader.names():
             self.make_current(name, reader)
-        without = (name for name in reader.names() if not reader.state(name)[0])
+        without = (name for name in reader.names() if not reader.inspect(name)[0])
         (root / "snippets/behind.toml").write_text("".join(f'{name} = "No GPU yet."\n' for name in without))
 
     def make_current(self, name: str, reader: records.Reader) -> None:
         """Rewrites a stale record as if its run had been of today's source."""
-        if not isinstance(reader.state(name)[1], records.Stale):
+        if not isinstance(reader.inspect(name)[1], records.Stale):
             return
         path, code = record_path(reader.path(name)), reader.snippet(name).code
         notebook = nbformat.read(path, as_version=4)
-        ran, today = notebook.metadata[records.METADATA], reader.digest(name)
+        ran, today = notebook.metadata[records.METADATA], reader.digests(name)
         modules = {each.partition(":")[0] for each in ran["executed"]} | (today.keys() - ran["digest"].keys())
         executed = [each for module in modules for each in self.functions(module)]  # what's new in them ran, too
         ran |= {"digest": today, "executed": sorted({*ran["executed"], *executed})}
@@ -253,7 +253,7 @@ def pytest_pyfunc_call(pyfuncitem):
     that has not answered for half of the test's time is ended.
     """
     chromium = pyfuncitem.funcargs.get("chromium")
-    if chromium is None or pyfuncitem.stash.get(BEGUN_ANEW, False):
+    if chromium is None or pyfuncitem.stash.get(RERUN, False):
         return (yield)
     mark = pyfuncitem.get_closest_marker("timeout")
     limit = mark.args[0] if mark else float(pyfuncitem.config.getini("timeout"))
@@ -263,7 +263,7 @@ def pytest_pyfunc_call(pyfuncitem):
         except Error as error:
             if not hangs.is_set() and not (isinstance(error, TimeoutError) and not chromium.draws()):
                 raise
-    pyfuncitem.stash[BEGUN_ANEW] = True
+    pyfuncitem.stash[RERUN] = True
     warnings.warn(f"the browser drew no frame: it was replaced, and {pyfuncitem.name} begun anew", stacklevel=1)
     chromium.replace()
     return pyfuncitem.ihook.pytest_pyfunc_call(pyfuncitem=pyfuncitem)

@@ -52,7 +52,7 @@ def assert_reached(page, path: str, *places: str) -> None:
     assert not page.evaluate("[...walk.unseen]"), f"{path}: what has the focus is out of sight"
 
 
-def the_keyboard_reaches_every_control(page, path: str) -> None:
+def assert_keyboard_reaches_every_control(page, path: str) -> None:
     """At a desk."""
     page.evaluate("document.activeElement.blur(), scrollTo(0, 0)")
     tab_through(page, closed=".md-search button, .md-search__output, .md-search__output *")

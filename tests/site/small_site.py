@@ -13,9 +13,9 @@ import nbformat
 
 from scripts.records import METADATA, ROOT, TABLE, Reader
 from scripts.records.digest import Modules
+from scripts.records.kernel_outcomes import RANDOM_CASES, TESTS, digest_of_file, digest_of_random_cases, keep
 from scripts.records.reader import record_path
-from scripts.records.record import write
-from scripts.records.suite import RANDOM_CASES, TESTS, digest_of_file, digest_of_random_cases, keep
+from scripts.records.record_file import write
 
 SHORT = "<img src=x onerror=alert(1)>"  # fits in a cell that isn't broken
 HOSTILE = f"\"'&amp;</script></style>{SHORT}"
@@ -95,7 +95,7 @@ class Texts:
 def write_files(root: Path) -> list[str]:
     """Writes what the site is built from; returns the texts that have to be on it."""
     texts = Texts()
-    for name in ("records", "site", "facts", "takeaway"):
+    for name in ("records", "site", "facts", "standalone"):
         shutil.copytree(ROOT / "scripts" / name, root / "scripts" / name)
     files = FILES | {test: f'"""{texts(f"{test} says")}"""\n' for test in (PASSED, SKIPPED)}
     reasons = {"behind": texts("reason"), "never": "It has had no GPU."}
@@ -135,7 +135,7 @@ def keep_record(texts: Texts, reader: Reader, name: str, **changed: str) -> None
         nbformat.v4.new_output("execute_result", {"text/plain": texts(f"{name}plain")}),
         *(nbformat.v4.new_output("display_data", {"text/plain": "…", TABLE: table}) for table in tables),
     ]
-    ran = {"executed": ["kernels.state:State"], "digest": reader.digest(name) | changed}
+    ran = {"executed": ["kernels.state:State"], "digest": reader.digests(name) | changed}
     notebook.metadata[METADATA] = texts.ran(name) | ran
     write(record_path(reader.path(name)), notebook)
 

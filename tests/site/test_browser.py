@@ -11,7 +11,7 @@ from playwright.sync_api import TimeoutError
 
 from scripts.records import ROOT
 from tests.site.conftest import CHAPTER, NAMES, SCHEME, SCHEMES, scroll_through
-from tests.site.keyboard import the_keyboard_reaches_every_control
+from tests.site.keyboard import assert_keyboard_reaches_every_control
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 LIBRARY = "**/plotly.min.js"
@@ -60,19 +60,19 @@ def test_pages_fit_every_width_draw_figures_that_come_near_are_walked_by_keyboar
     every_page = request.node.callspec.id == "all"
     for path, page in visit.each([*browsed_pages, "404.html"], width=390):
         assert page.evaluate(SCHEME) == NAMES["light"]
-        figures_are_fetched_when_they_come_near(page, path)
-        nothing_scrolls_sideways(page, path, 390)
-        what_is_wide_can_be_focused(page, path)
+        assert_figures_are_fetched_when_near(page, path)
+        assert_nothing_scrolls_sideways(page, path, 390)
+        assert_wide_parts_can_be_focused(page, path)
         widen(page, path, 1000)
-        nothing_scrolls_sideways(page, path, 1000)
+        assert_nothing_scrolls_sideways(page, path, 1000)
         widen(page, path, 1280)
-        no_figure_is_near_the_first_screen(page, path)
+        assert_no_figure_near_the_first_screen(page, path)
         if not every_page:
             leave_rows(page, 5)  # of the measurements, axe would read thousands
         assert not (found := axe(page)), (path, found)
         assert figures_fetched(page) == has_figures(page), f"{path}: late"
         if path in of_each_kind:
-            the_keyboard_reaches_every_control(page, path)
+            assert_keyboard_reaches_every_control(page, path)
             darken(page)
             assert not (found := axe(page, "{ runOnly: ['color-contrast'] }")), (path, found)
             page.emulate_media(color_scheme="light")
@@ -90,7 +90,7 @@ def has_figures(page) -> bool:
     return page.evaluate("Boolean(document.querySelector('.hb-plot'))")
 
 
-def figures_are_fetched_when_they_come_near(page, path: str) -> None:
+def assert_figures_are_fetched_when_near(page, path: str) -> None:
     """Where there is none, the walk asks again at its end, when all that is fetched has been."""
     if has_figures(page):
         page.wait_for_load_state("networkidle")
@@ -99,14 +99,14 @@ def figures_are_fetched_when_they_come_near(page, path: str) -> None:
     assert figures_fetched(page) == has_figures(page), path
 
 
-def no_figure_is_near_the_first_screen(page, path: str) -> None:
+def assert_no_figure_near_the_first_screen(page, path: str) -> None:
     """With every box closed. The library would be fetched at once: near is 300 pixels below what is seen."""
     page.evaluate("document.querySelectorAll('details').forEach((details) => (details.open = false))")
     tops = page.eval_on_selector_all(".hb-plot", "(all) => all.map((e) => e.getBoundingClientRect().top + scrollY)")
     assert all(top > 900 + 300 for top in tops), f"{path or 'index'}: a figure stands within the first screen"
 
 
-def nothing_scrolls_sideways(page, path: str, width: int) -> None:
+def assert_nothing_scrolls_sideways(page, path: str, width: int) -> None:
     """Once the header has moved to where it stands at this width."""
     wide = f"""() => [document.documentElement, ...document.querySelectorAll('.hb-plot')]
         .filter((box) => box.scrollWidth > (box.matches('html') ? {width} : box.clientWidth))
@@ -117,7 +117,7 @@ def nothing_scrolls_sideways(page, path: str, width: int) -> None:
         pytest.fail(f"{path} at {width}: {page.evaluate(wide)}")
 
 
-def what_is_wide_can_be_focused(page, path: str) -> None:
+def assert_wide_parts_can_be_focused(page, path: str) -> None:
     stuck = """() => [...document.querySelectorAll('article *')].filter((e) => e.scrollWidth > e.clientWidth + 1
         && ['auto', 'scroll'].includes(getComputedStyle(e).overflowX) && e.tabIndex < 0 && e.clientWidth > 0)
         .map((e) => e.outerHTML.slice(0, 100))"""

@@ -11,7 +11,7 @@ from mkdocs.exceptions import PluginError
 from scripts.records import ROOT, Missing, Reader, RecordError, Stale
 from scripts.site import hooks
 from scripts.site.build import Build
-from scripts.site.pages import glossary, order
+from scripts.site.pages import glossary, navigation
 
 STALE, MISSING, BROKEN = Stale("scaling: a changed"), Missing("balloon: never"), RecordError("decode: edited")
 
@@ -55,7 +55,7 @@ def test_the_navigation_holds_every_chapter_and_every_snippet(config):
 
 def test_the_readme_names_every_chapter_of_a_part(config):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    chapters = order.chapters(config.extra["chapters"], ROOT / "docs")
+    chapters = navigation.chapters(config.extra["chapters"], ROOT / "docs")
     assert chapters
     for chapter in chapters:
         line = f"{chapter.number} {chapter.title}"
@@ -65,7 +65,7 @@ def test_the_readme_names_every_chapter_of_a_part(config):
 
 def test_the_glossary_names_a_chapter_that_has_the_words_of_the_term(config):
     explained = glossary.terms_by_chapter(ROOT / "docs")
-    for chapter in order.chapters(config.extra["chapters"], ROOT / "docs"):
+    for chapter in navigation.chapters(config.extra["chapters"], ROOT / "docs"):
         notes = ROOT / "docs" / chapter.notes
         assert notes.is_file(), f"write docs/{chapter.notes}: what only some readers of {chapter.title!r} want"
         text = (chapter.text + notes.read_text(encoding="utf-8")).lower()

@@ -8,7 +8,7 @@ from mkdocs.exceptions import PluginError
 
 from scripts.cards import CARDS, DOCS, SIZE, is_current
 from scripts.site.meta.cards import Cards
-from scripts.site.pages import order
+from scripts.site.pages import navigation
 
 
 @pytest.mark.parametrize("card", CARDS.every(), ids=lambda card: card.address)
@@ -32,7 +32,7 @@ def test_every_card_says_what_it_shows_in_a_sentence_of_its_own():
 
 
 def test_a_chapter_without_its_drawing_is_named(tmp_path):
-    chapter = order.Chapter("nowhere", 1, "", "Nowhere", "# Nowhere")
+    chapter = navigation.Chapter("nowhere", 1, "", "Nowhere", "# Nowhere")
     with pytest.raises(PluginError, match=r"cards/nowhere\.png wants docs/assets/drawings/path-nowhere\.svg"):
         _ = Cards([chapter], tmp_path).of("chapters/nowhere/notes.md").alternative
 

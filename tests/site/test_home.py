@@ -14,12 +14,12 @@ from scripts import records
 from scripts.records import ROOT
 from scripts.site.meta import reading
 from scripts.site.pages import home as made
-from scripts.site.pages import order
+from scripts.site.pages import navigation
 from tests.docs.page_text import DRAWINGS
 from tests.site.test_browser import axe
 
 SVG = "{http://www.w3.org/2000/svg}"
-CHAPTERS = order.chapters(load_config(str(ROOT / "mkdocs.yml")).extra["chapters"], ROOT / "docs")
+CHAPTERS = navigation.chapters(load_config(str(ROOT / "mkdocs.yml")).extra["chapters"], ROOT / "docs")
 SHAPE = "[batch, heads, sequence, head_dim] = [{}, {}, {}, {}]"
 
 
@@ -61,7 +61,7 @@ def test_a_new_chapter_appears_by_itself(tmp_path):
     (drawings / "path-new.svg").write_text("<svg><title>New</title></svg>")
     (tmp_path / "index.md").write_text("# Home")
     text = "---\nquestion: What's new?\n---\n\n# New & <old>"
-    html = BeautifulSoup(made.path([order.Chapter("new", 0, "", "New & <old>", text)], tmp_path), "html.parser")
+    html = BeautifulSoup(made.path([navigation.Chapter("new", 0, "", "New & <old>", text)], tmp_path), "html.parser")
     assert html.li.a.get_text() == "New & <old>" and html.li.p.get_text() == "What\u2019s new?"
 
 

@@ -14,7 +14,7 @@ import pytest
 from bs4 import BeautifulSoup, SoupStrainer
 
 from scripts.facts.quantities import is_earlier
-from scripts.records import ROOT, Reader, machine, suite
+from scripts.records import ROOT, Reader, kernel_outcomes, machine
 from scripts.site.fences import figures, symbols
 from scripts.site.pages import glossary
 from tests.site.conftest import EARLIER, NEWEST, never_ran
@@ -170,7 +170,7 @@ def test_every_value_of_a_page_stands_on_it_as_a_number(articles):
 
 
 def test_the_outcome_of_the_suite_is_the_records_and_what_waits_for_its_run_is_named(articles):
-    outcomes, waiting = suite.outcomes(ROOT, NEWEST.modules)
+    outcomes, waiting = kernel_outcomes.outcomes(ROOT, NEWEST.modules)
     if not outcomes:
         said = articles["tested/"].get_text()
         assert all(file.removeprefix("tests/kernels/") in said for file in waiting)
@@ -197,7 +197,7 @@ def test_the_outcome_of_the_suite_is_the_records_and_what_waits_for_its_run_is_n
 
 
 def test_the_random_cases_are_the_records(articles):
-    cases, current = suite.random_cases(ROOT, NEWEST.modules)
+    cases, current = kernel_outcomes.random_cases(ROOT, NEWEST.modules)
     box = articles["tested/"].find_all(class_="hb-suite")[1]
     *rows, together = [[cell.get_text() for cell in row.find_all("td")] for row in box.find_all("tr")][1:]
     assert rows == [[name, str(form["cases"]), f"{form['worst']:.2f}"] for name, form in cases["forms"].items()]

@@ -83,7 +83,7 @@ def breaches_of_length(cells):
 
 def breaches_of_data(name, tree):
     """A file beside the snippet that it names, and that its digest doesn't count."""
-    beside, counted = {path.name for path in READER.path(name).parent.iterdir()}, READER.digest(name)
+    beside, counted = {path.name for path in READER.path(name).parent.iterdir()}, READER.digests(name)
     strings = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
     for text in strings:
         if isinstance(text, str) and text in beside - {f"{name}.py"} and not any(text in each for each in counted):
@@ -117,7 +117,7 @@ def run_on_a_cpu(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     environment = os.environ | {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
     environment.pop("TRITON_INTERPRET", None)
-    command = [sys.executable, Path(__file__).with_name("forked.py"), folder]
+    command = [sys.executable, Path(__file__).with_name("fork_runner.py"), folder]
     process = subprocess.Popen(
         command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, process_group=0
     )

@@ -56,7 +56,7 @@ def shapes(board: Board) -> None:
         "Four shapes to scale: Q is a sliver, N by d; scores and shares are squares, N by N; the output is a sliver "
         "again, N by d. Above them stands: small, square, small."
     )
-    board.rub("pocket")
+    board.erase("pocket")
     tables = [
         (48, THIN, "Q", "N×d"),
         (118, SIDE, "scores", "N×N"),
@@ -84,7 +84,7 @@ def exponents(board: Board) -> None:
         f"Powers of two: one head of Q is {query >> 20} MiB, one square {square >> 20} MiB. All {slices} of them: "
         f"{query * slices >> 30} GiB and {square * slices >> 30} GiB."
     )
-    board.rub("shapes")
+    board.erase("shapes")
     with board.group("heads"):
         board.words(20, 58, f"N = {WORDS} = {n},  d = {HEAD_DIM} = {d},  {BYTES} bytes = {size}", 0.9, at="left")
     with board.group("sizes"):
@@ -108,7 +108,7 @@ def ratio(board: Board) -> None:
         "batch, bytes of a number and one N are struck out above and below the line. N over d is left, in a ring: "
         f"{WORDS} over {HEAD_DIM}, {WORDS // HEAD_DIM}."
     )
-    board.rub("heads")
+    board.erase("heads")
     with board.group("ratio"):
         signs = ["heads", "batch", "bytes", "N"]
         places = [62, 130, 200, 250]
@@ -139,7 +139,7 @@ def alive(board: Board) -> None:
         f"Four kernels in a row, what each writes below it, and the squares that are alive: {counts}. The peak of one "
         f"head is two squares and the output: 2 times {square} plus {query}, {peak} MiB."
     )
-    board.rub("ratio")
+    board.erase("ratio")
     with board.group("alive"):
         for i, (kernel, (count, written)) in enumerate(LIVES.items()):
             x = 68 + 114 * i
@@ -166,7 +166,7 @@ def curves(board: Board) -> None:
         f"{lines[1]:,.0f} at {POINTS[1]:,}; a cross stands at {shortest:,}, where our {card} ran out. FlashAttention "
         f"rises with N, to {fused[1]:.1f} MiB, and so lies on the axis."
     )
-    board.rub("sizes", "alive")
+    board.erase("sizes", "alive")
     # The cross stands at one place whatever its number is, because that is as large as the card's memory.
     start, floor, across, up = 40, 214, 336 / shortest, 150 / mib(eager_peak_bytes(shortest, 128, 2))
 
@@ -201,7 +201,7 @@ def cards(board: Board) -> None:
     found = {row["card"]: row["longest"] for row in records.table("balloon", "cards") if row["heads"] == 1}
     said = ", ".join(f"{card} GB {longest:,}" for card, longest in found.items())
     board.step(f"What the demo prints, ticked off: how many words of one head a card can hold: {said}.")
-    board.rub("curves")
+    board.erase("curves")
     with board.group("cards"):
         board.words(130, 64, "card", 0.9)
         board.words(290, 64, "words, one head", 0.9)
@@ -219,7 +219,7 @@ def cards(board: Board) -> None:
 
 def left(board: Board) -> None:
     board.step("One large square, N by N, a sliver at either side; it stays on the board.")
-    board.rub("cards")
+    board.erase("cards")
     board.box(150, 52, 180, 180)
     board.words(240, 130, "N×N", 1.6)
     with board.answer():

@@ -17,7 +17,7 @@ def _agree(rows: list[dict], form: str = "") -> str:
 
 def _peak(rows: list[dict], form: str) -> words.Range:
     (row,) = [row for row in rows if row["form"] == form and row["n"] == TRAINED]
-    return words.measured(row["peak"], "exact")
+    return words.with_margin(row["peak"], "exact")
 
 
 @compares("prefill_memory.forward", by="", forms=COUNTED)
@@ -44,7 +44,7 @@ def limit_as_counted(rows: list[dict]) -> str:
     return _agree(rows)
 
 
-@compares("prefill_memory.forward", by="form", forms=("three_kernel_attention", "attention"), measured="peak")
+@compares("prefill_memory.forward", by="form", forms=("three_kernel_attention", "attention"), value_column="peak")
 def three_kernels_beside_three_lines(rows: list[dict]) -> str:
     """Says how well the peaks of three kernels and three lines agree, at every length that fits."""
     peaks: dict[str, dict[int, float]] = {}
@@ -55,7 +55,7 @@ def three_kernels_beside_three_lines(rows: list[dict]) -> str:
     return words.agreement([(first[n], second[n]) for n in first.keys() & second.keys()], one, other, "byte")
 
 
-@compares("prefill_memory.training", by="form", forms=("flash_attention", "sdpa_flash"), measured="peak")
+@compares("prefill_memory.training", by="form", forms=("flash_attention", "sdpa_flash"), value_column="peak")
 def training_beside_the_flash_backend(rows: list[dict]) -> str:
     """Says how much memory our FlashAttention takes forward and backward, beside PyTorch's flash backend."""
     return words.size(_peak(rows, "flash_attention").over(_peak(rows, "sdpa_flash")), "memory")

@@ -86,7 +86,7 @@ def trays(board: Board) -> None:
         f"The same keys in trays of {BLOCK}: {steps} steps over {N} places are {steps * N}. A thread needs {loads} "
         f"loads of {LOAD} bytes for what took {each} loads of {BYTES}."
     )
-    board.rub("one")
+    board.erase("one")
     with board.group("trays"):
         for i in range(4):
             x = 130 + 82 * i
@@ -111,7 +111,7 @@ def tile(board: Board) -> None:
         f"The query lies flat above two blocks of keys, each key a row. Beside each block its products, the sum "
         f"along each row, and that divided by root 2: {first} for the first block, {second} for the second."
     )
-    board.rub("query", "trays")
+    board.erase("query", "trays")
     with board.group("tile"):
         for x, head in zip((70, 196, 310, 410), ("keys", "products", "sum  →", "÷ √2"), strict=True):
             board.words(x, 72 if x != 70 else 76, head, 0.8)
@@ -162,7 +162,7 @@ def columns(board: Board) -> None:
         f"value row times its share, summed down the columns: {listed(brought[0])} and {listed(brought[1])}, "
         f"together {listed(whole)}."
     )
-    board.rub("tile", "nobody")
+    board.erase("tile", "nobody")
     with board.group("down"):
         for x, head in zip((58, 158, 300), ("shares", "values", "share · value"), strict=True):
             board.words(x, 54, head, 0.8)
@@ -216,7 +216,7 @@ def ladder(board: Board) -> None:
         f"{1e3 * flop / lanes:.2f} ms, bringing {1e3 * asked / l2:.1f}. "
         f"One unit is busy {20 * unit / 100:.0f} of 20 clocks."
     )
-    board.rub("down")
+    board.erase("down")
     with board.group("ladder"):
         for i, (name, time) in enumerate(times.items()):
             y = 50 + 34 * i
@@ -241,7 +241,7 @@ def sharing(board: Board) -> None:
         f"One number of K, {BYTES} bytes: with one query 2 FLOP, {2 // BYTES} FLOP a byte; with {SHARING} queries "
         f"{2 * SHARING // BYTES} FLOP a byte, a fan of arrows from the key."
     )
-    board.rub("ladder")
+    board.erase("ladder")
     with board.group("sharing"):
         board.box(60, 70, 60, 34, "key")
         board.arrow(126, 87, 196, 87)
@@ -264,7 +264,7 @@ def strip(board: Board) -> None:
         f"A strip of {SHARING} rows by {LONG} scores, {whole >> 20} MiB, with {rows} of its rows shaded: "
         f"{registers >> 10} KiB, all the registers of an SM."
     )
-    board.rub("sharing")
+    board.erase("sharing")
     left, top, width, height = 90, 66, 360, 128
     board.box(left, top, width, height)
     board.words(240, 44, f"{LONG} keys", 0.9)

@@ -98,7 +98,7 @@ def by_hand(board: Board) -> None:
         f"{pair(whole.terms)}, together {whole.total:g}, values, and the output {pair(whole.output)}. Beside it a "
         "causal triangle whose last row, the newest token's, is full."
     )
-    board.rub()
+    board.erase()
     board.words(22, 32, f"q = {pair(QUERY)}", 1, at="left")
     rows = (("key", map(pair, KEYS)), ("score", whole.scores), ("2^{s}", whole.terms), ("value", map(pair, VALUES)))
     for i, (name, cells) in enumerate(rows):
@@ -121,7 +121,7 @@ def shared(board: Board) -> None:
         f"Two bars to scale: the weights of a layer, 24 w squared, {weights / 1e6:.0f} MB, for everyone; and "
         f"{CACHES} caches of 4 N w, {cache / 1e6:.1f} MB each, together {CACHES * cache / 1e9:.2f} GB."
     )
-    board.rub()
+    board.erase()
     board.words(22, 30, f"N = w = {WIDTH}", 0.9, at="left")
     board.words(22, 68, f"weights: 24w² = {weights / 1e6:.0f} MB, for everyone", 0.9, at="left")
     unit = 430 / (CACHES * cache)
@@ -144,7 +144,7 @@ def size(board: Board) -> None:
         f"{token // 1024} KiB a token. 8192 tokens are {8192 * token // 2**30} GiB, {LONG:,} are {whole // 2**30} GiB, "
         f"which takes an H100 {1e3 * whole / H100['hbm bandwidth'].value:.2f} ms to read."
     )
-    board.rub()
+    board.erase()
     board.words(22, 30, "Llama 3 8B, one token:", 0.9, at="left")
     factors = ((2, "K, V"), (LAYERS, "layers"), (KV_HEADS, "heads"), (HEAD_DIM, "d"), (BYTES, "bytes"))
     for i, (factor, name) in enumerate(factors):
@@ -170,7 +170,7 @@ def paged(board: Board) -> None:
         f"{TABLE}, with an arrow to each page; the last holds one token. Token 5: entry {entry}, page {TABLE[entry]}, "
         f"row {row}."
     )
-    board.rub()
+    board.erase()
     board.words(22, 33, f"{TOKENS} tokens, table:", 0.9, at="left")
     board.row(214, 16, TABLE, w=50, h=34)
     for page in range(PAGES):
@@ -200,7 +200,7 @@ def split(board: Board) -> None:
         )
         + f" Below: their sums are worth {ratio[0]:g} to {ratio[1]:g}, so a third and two thirds: {pair(whole.output)}."
     )
-    board.rub()
+    board.erase()
     board.words(24, 24, f"{KV_HEADS} heads of keys, {sms} SMs: {100 * KV_HEADS / sms:.0f} %", 0.9, at="left")
     board.line((20, 42), (460, 42))
     board.line((240, 50), (240, 184))
@@ -235,7 +235,7 @@ def bills(board: Board) -> None:
         )
         + "."
     )
-    board.rub()
+    board.erase()
     board.words(22, 32, "one layer, 16 · 8192 tokens, heads 32/8", 0.9, at="left")
     with board.group("bills"):
         board.table(112, 84, [["bytes", "ms"]], [64], size=0.85)
@@ -262,7 +262,7 @@ def points(board: Board) -> None:
         + ", ".join(f"{100 * limit(row) / row['median']:.0f}" for _, row, _ in rows)
         + " percent of their heights."
     )
-    board.rub(but=("bills",))
+    board.erase(keep=("bills",))
     left, bottom, across, up = 210, 226, 0.42, 1400
     board.axis(left, bottom, 250, 212, "", "ms")
     board.words(378, 246, "MB", 0.8)
@@ -287,7 +287,7 @@ def machine(board: Board) -> None:
         f"Ticks behind {pair(parts[0].output)}, {pair(parts[1].output)} and the merged {pair(part(0, 4).output)}, "
         f"which the demo has printed, and behind is_causal, {pair(first.output)}."
     )
-    board.rub()
+    board.erase()
     outputs = {"program 0": parts[0].output, "program 1": parts[1].output, "merged": part(0, 4).output}
     for i, (name, output) in enumerate([*outputs.items(), ("is_causal", first.output)]):
         y = 50 + 48 * i + (14 if i == 3 else 0)

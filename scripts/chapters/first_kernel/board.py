@@ -67,7 +67,7 @@ def loop(board: Board) -> None:
         "arrow leads to each of three programs, 0, 1 and 2, each with its query. Above: tl.program_id(0), a program's "
         "number."
     )
-    board.rub("before", "jars")
+    board.erase("before", "jars")
     board.box(276, 58, 192, 146)
     board.words(256, 36, "for query in queries:", 0.95, at="left")
     with board.answer():
@@ -88,7 +88,7 @@ def add(board: Board) -> None:
         f"ends, it is shaded. On a sheet of paper the kernel that adds, in Triton: {' '.join(code())}. Program 2: from "
         f"{begin}, {rest} True, {BLOCK - rest} False."
     )
-    board.rub(but=STAYS)
+    board.erase(keep=STAYS)
     with board.group("paper"):
         board.box(9, CODE - 17, 304, 137)
         for i, text in enumerate(code()):
@@ -156,7 +156,7 @@ def one_head(board: Board) -> None:
         f"{per_cent(mine.shares)}; the first of them alone, among zeros, to be added up; the output "
         f"{pair(mine.output)}. Below, program 0. At the foot, to stay: one place, a new row."
     )
-    board.rub(but=STAYS)
+    board.erase(keep=STAYS)
     for i in range(ROW):
         y, cells = 20 + 29 * i, mine.scores[:i] + [-math.inf] * (ROW - i)
         with board.group("fill"):
@@ -193,7 +193,7 @@ def padding(board: Board) -> None:
         "Above the last row the same one with 0 in its empty place, ringed: the exponentials add up to "
         f"{wrong.total:.3f}, the shares are {per_cent(wrong.shares)}, the last ringed, the output {pair(wrong.output)}."
     )
-    board.rub("fill", "rooms", "one share")
+    board.erase("fill", "rooms", "one share")
     in_places(board, 24, [shown(score) for score in wrong.scores])
     board.ring(PLACES[-1], 24, 34, 24)
     with board.answer():
@@ -213,7 +213,7 @@ def program(board: Board) -> None:
         f"One program: {warps} boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each multiplies its "
         "part of query and key; from all four an arrow leads to one sum. At the foot, to stay: here they talk."
     )
-    board.rub(but=STAYS)
+    board.erase(keep=STAYS)
     for warp in range(warps):
         board.box(22 + 112 * warp, 56, 100, 50, str(lanes))
     with board.answer():
@@ -239,7 +239,7 @@ def correct(board: Board) -> None:
         f"zeros. Its mean error is {zeros['mean']:.3f}; its largest {zeros['largest']:.2f}, {over} budgets, REJECTED. "
         f"Ours needs {used} of the budget and passes."
     )
-    board.rub(but=STAYS)
+    board.erase(keep=STAYS)
     board.words(LEFT, 28, "budget = 1.5 · PyTorch's error, per head", 0.9, at="left")
     for i in range(HEADS):
         board.line((30 + 13 * i, 56), (30 + 13 * i, 88), width=1.2)

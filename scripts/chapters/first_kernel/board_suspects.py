@@ -34,7 +34,7 @@ def slow(board: Board) -> None:
         f"long, whose bar runs to the end of the board and would go on. {suspected()} Two suspects are struck; there's "
         "room for a third."
     )
-    board.rub(but=STAYS)
+    board.erase(keep=STAYS)
     board.words(14, 24, f"PyTorch  {lines:.2f} ms", 0.95, at="left")
     board.line((206, 24), (209, 24), width=6)
     with board.answer():
@@ -95,7 +95,7 @@ def meetings(board: Board) -> None:
         f"As many multiplications in {said}. The third suspect: the meetings. "
         "Below, what happens in one: two loads; two sums, where they talk; over the row, which makes a new one."
     )
-    board.rub(but=(*STAYS, "suspects"))
+    board.erase(keep=(*STAYS, "suspects"))
     for i, (heads, d, _) in enumerate(times):
         board.words(LEFT - 12, 44 + 40 * i, f"{heads} heads of {d}" if not i else f"{heads}  ·  {d}", 0.95, at="left")
     for those in ((0, 1), (2,)):
@@ -119,7 +119,7 @@ def door(board: Board) -> None:
         f"{each} for each warp, so {clocks} clocks. Behind the wall a room of its own that sleeps: multiply, "
         f"{worked.multiplied():.0f} ms."
     )
-    board.rub(but=STAYS)
+    board.erase(keep=STAYS)
     board.words(60, 58, "4 warps", 0.85)
     board.words(DOOR, 58, "load-store", 0.85)
     for y in (70, 168):
@@ -166,7 +166,7 @@ def bill(board: Board) -> None:
         f"SMs {per_sm:.0f} million clocks, that is {found:.0f} ms. A bar for {ours:.0f} ms, {found:.0f} of it shaded. "
         f"The profiler: the unit starts one in {busy['starts']:.0f} % of all clocks."
     )
-    board.rub(but=STAYS)
+    board.erase(keep=STAYS)
     board.line((LEFT, 150), (LEFT + 416, 150), (LEFT + 416, 182), (LEFT, 182), (LEFT, 149))
     board.words(LEFT + 416, 136, f"{ours:.0f} ms", 0.95, at="right")
     with board.answer():
@@ -192,7 +192,7 @@ def cure(board: Board) -> None:
         f"level up to {LEVEL}, then rising to {a_meeting_in_a_long_row()} as much. Beside it the times: today "
         f"{ours:.0f} ms; many keys, chapter 6, {blocks:.0f}; no row, 7; many queries, 8, {flash:.2f}."
     )
-    board.rub(but=STAYS)
+    board.erase(keep=STAYS)
     board.words(14, 26, "N · N · N", 0.9, at="left")
     with board.answer():
         board.words(108, 26, "= N^{3}", 1, at="left")

@@ -121,7 +121,7 @@ def words(board: Board) -> None:
         f"Keys and values on top, and a table of maximum, sum and blend after each block of keys: {told}. Divided: "
         f"{', '.join(vector(states[-1].output) for states in rows)}."
     )
-    board.rub()
+    board.erase()
     for y, name, of in ((22, "keys", K), (48, "values", V)):
         board.words(14, y, name, 0.85, at="left")
         for x, some in ((94, of[:BLOCK]), (268, of[BLOCK:])):
@@ -148,7 +148,7 @@ def tile(board: Board) -> None:
         f"A dashed strip of 64 rows by 8192 scores, {mib(strip):.0f} MiB, and in it, drawn to scale, a narrow shaded "
         f"tile of 64 by 128, {small // 2**10} KiB. Below: a query leaves {HEAD_DIM * BYTES + 4} bytes behind."
     )
-    board.rub()
+    board.erase()
     board.words(40, 26, f"strip: {BLOCK_Q} × {N} · 4 B = {mib(strip):.0f} MiB", 0.95, at="left")
     board.line((40, 46), (40 + width, 46), (40 + width, 46 + high), (40, 46 + high), (40, 46), dashed=True)
     board.box(160, 46, width * BLOCK_K / N, high)
@@ -167,7 +167,7 @@ def causal(board: Board) -> None:
         "A grid of four by four tiles, queries down and keys across. Above the diagonal the tiles are struck out, on "
         f"it they are hatched, below it whole. Beside it: of 40 blocks each way {read} of {BLOCKS**2} tiles are read."
     )
-    board.rub()
+    board.erase()
     left, top, side = 80, 40, 48
     board.words(left + 2 * side, 20, "keys", 0.9)
     board.words(42, top + 2 * side, "queries", 0.85)
@@ -193,7 +193,7 @@ def traffic(board: Board) -> None:
         f"HBM as a line, above it L2 as a box, and a row of {programs} programs. An arrow leads from L2 to each, "
         f"and one from HBM to L2. {mb(asked):.0f} MB are asked for, {mb(through):.1f} MB come through HBM."
     )
-    board.rub()
+    board.erase()
     board.words(14, 22, f"K, V: {mib(both):.0f} MiB", 0.85, at="left")
     for i in range(8):
         board.box(40 + 52 * i, 42, 38, 26)
@@ -217,7 +217,7 @@ def one_number(board: Board) -> None:
         f"Query 2: maximum {last.maximum} and sum {say(last.total)} become one number, lse {say(last.lse)}. A share is "
         f"2 to the power of its dot product minus {say(last.lse)}: {', '.join(map(say, shares))}."
     )
-    board.rub()
+    board.erase()
     board.words(30, 34, f"query 2:   max {last.maximum},  sum {say(last.total)}", 1, at="left")
     end = board.words(30, 78, f"lse = {last.maximum} + log_{{2}} {say(last.total)} =", 1.15, at="left")[2]
     board.words(end + 22, 78, say(last.lse), 1.15)
@@ -246,7 +246,7 @@ def average(board: Board) -> None:
         f"The first row of a table: dP {vector(row.dp)}, D {say(row.average)}, dP minus D {vector(row.above)}, dS "
         f"{vector(row.ds)}. Below, the average D in two ways: as a sum over the row, and as dO times O."
     )
-    board.rub()
+    board.erase()
     board.table(30, 28, [["row", "dP", "D", "dP - D", "dS"]], COLUMNS, size=0.95)
     board.line((14, 48), (466, 48))
     line(board, 0, row, 0, 2)
@@ -266,7 +266,7 @@ def gradients(board: Board) -> None:
     board.step(
         f"The table has two more rows; their dS is {said}. Each row of dS adds up to 0, and the third has only zeros."
     )
-    board.rub("why")
+    board.erase("why")
     line(board, 1, rows[1])
     board.words(30, 208, "each row of dS adds up to 0", 0.95, at="left")
     with board.answer():
@@ -280,7 +280,7 @@ def ran(board: Board) -> None:
         f"Above, the demo: a tick behind each output, {', '.join(outputs)}. Below, PyTorch's call with a mask, an "
         "arrow to each of four backends; cuDNN, which it took in our run, has a tick."
     )
-    board.rub()
+    board.erase()
     board.words(24, 30, "demo: the square is never there, out comes", 0.85, at="left")
     for x, output in zip((60, 200, 340), outputs, strict=True):
         end = board.words(x, 60, output, 0.95, at="left")[2]

@@ -103,7 +103,7 @@ def clocks(board: Board) -> None:
         + "; ".join(f"{d}: {matmul_clocks(d):g} and {in_turn(d):.0f} TFLOP/s" for d in (64, 128, 256))
         + "."
     )
-    board.rub()
+    board.erase()
     per_clock, flops = int(H100["bf16 tensor core"].value), attention_flops(1, HEAD_DIM)
     board.words(20, 28, f"products: {flops} ÷ {per_clock} = {matmul_clocks(HEAD_DIM):g} clocks", 0.9, at="left")
     with board.answer():
@@ -129,7 +129,7 @@ def parts(board: Board) -> None:
         "An SM: the producer, one warp, tells TMA what to copy; TMA fills rings of tiles of K, V and Q; the tensor "
         "cores read the rings; two consumers of four warps and 64 queries each use them, and say when a place is empty."
     )
-    board.rub()
+    board.erase()
     board.box(14, 26, 116, 48, "producer", 0.85)
     board.words(72, 92, "1 warp", 0.8)
     board.box(14, 140, 116, 36, "TMA", 0.9)
@@ -165,7 +165,7 @@ def bits(board: Board) -> None:
     }
     said = "; ".join(f"{name} {' '.join(map(str, numbers))}" for name, numbers in rows.items())
     board.step(f"A table of six uses of a ring of two places, and the bit that each side waits for: {said}.")
-    board.rub(but=("barriers",))
+    board.erase(keep=("barriers",))
     for i, (name, numbers) in enumerate(rows.items()):
         y = 40 + 46 * i
         board.words(20, y, name, 1, at="left")
@@ -191,7 +191,7 @@ def fits(board: Board) -> None:
         f"three consumers get, and 240, two. Bytes: {keys:,} + {q:,} = {keys + q:,} of {most:,}; a third stage, "
         f"dashed, makes {third:,}."
     )
-    board.rub()
+    board.erase()
     board.words(20, 20, f"registers: {' + '.join(map(str, wanted.values()))} = {total}", 0.9, at="left")
     x, scale = 20.0, 1.7
     for name, count in wanted.items():
@@ -223,7 +223,7 @@ def timeline(board: Board) -> None:
         f"Below, two take turns on the tensor cores without a gap; under the products of one, exp2 of the other and "
         f"{spare} clocks to spare."
     )
-    board.rub()
+    board.erase()
     unit = 46 / product
     board.words(14, 20, "one alone", 0.85, at="left")
     at = 66.0
@@ -260,7 +260,7 @@ def pairs(board: Board) -> None:
         f"{alone}. Beside them its {len(paired)} pairs, each {each}, together {together}. The mean is {mean:.1f}. With "
         f"the blocks of {SINGLE} heads singly the busiest has {max(blocks_per_program())}."
     )
-    board.rub()
+    board.erase()
     *_, end, _ = board.words(20, 22, f"program 0: {single[0]}", 0.85, at="left")
     board.box(20, 170 - single[0], 13, single[0])
     board.words(20, 248, f"blocks 0, {SMS}, {2 * SMS}, ...", 0.9, at="left")
@@ -289,7 +289,7 @@ def ladder(board: Board) -> None:
         f"A ladder of bars, what part of the limit each step reaches: {said}. The step back by over {BELIEVED} % is "
         "hatched." + ("" if known else " The run is awaited, and the bars are not to scale.")
     )
-    board.rub()
+    board.erase()
     x = 164  # where the bars begin
     board.words(240, 22, f"part of the limit, {LIMIT:.1f} ms", 0.9)
     for i, (last, (name, part)) in enumerate(zip([0, *parts], reached.items(), strict=False)):

@@ -96,7 +96,7 @@ def first_word(board: Board) -> None:
         f"{pair(one.output)} at home, {plain(other.total)} and {pair(other.output)} on the other board; weighed, "
         f"{pair(merged(0))}."
     )
-    board.rub()
+    board.erase()
     with board.group("word"):
         board.words(240, 128, f"word 1:  q = {pair(QUERIES[0])}", 0.95)
     for x, name, own, part in ((LEFT, 1, slice(0, 2), one), (RIGHT, 2, slice(2, 4), other)):
@@ -130,7 +130,7 @@ def other_words(board: Board) -> None:
         "The two boards, each with the output that it always finds. Below them a line for each word: its query, its "
         f"sum on board 1, its sum on board 2, the two shares, and what comes out: {outputs}."
     )
-    board.rub("word")
+    board.erase("word")
     with board.answer():
         board.words(LEFT, 94, f"always {pair(one.output)}", 0.8)
         board.words(RIGHT, 94, f"always {pair(other.output)}", 0.8)
@@ -151,7 +151,7 @@ def schemes(board: Board) -> None:
         "one that comes. All-gather: all tokens. All-to-all: all tokens of a quarter of the heads. Below, what each "
         f"of eight GPUs sends: {', '.join(f'{each:.0f}' for each in sent.values())} MB."
     )
-    board.rub()
+    board.erase()
     board.words(240, 13, f"{PART.tokens} tokens · {PART.kv_heads} heads · {PART.head_dim} · K, V · 2 bytes", 0.8)
     board.words(240, 34, f"= {PART.kv_bytes / 1e6:.1f} MB a part", 0.8)
     side, cell, top = 104, 26, 78
@@ -182,7 +182,7 @@ def ridge(board: Board) -> None:
         f"cross at {full:.0f} tokens; from there on computing hides the fetching. Causal {2 * full:.0f}, through a "
         f"network {network:,.0f}."
     )
-    board.rub()
+    board.erase()
     board.words(24, 26, "4n²d FLOP ÷ 4nd bytes = n FLOP a byte", 0.95, at="left")
     x0, y0, at, a_token = 40, 224, 262, 0.04  # the corner, where the words begin, and pixels a token
     board.axis(x0, y0, 200, 172, "", "time")
@@ -213,7 +213,7 @@ def stretches(board: Board) -> None:
         f"has {most:.0f} times the work of the first. Beside it chunks 1 to 8, folded in the middle: 1 lies on 8, 2 "
         f"on 7, 3 on 6, 4 on 5, {fair:.0f} squares each."
     )
-    board.rub()
+    board.erase()
     cell, x, y = 44, 24, 44
     board.words(x, 22, "in stretches", 0.9, at="left")
     board.line((x, y), (x, y + 4 * cell), (x + 4 * cell, y + 4 * cell), (x, y))
@@ -240,7 +240,7 @@ def home(board: Board) -> None:
         f"{float(parts[1]):.3f} and sends it home with an arrow: {float(sum(parts)):.3f}. Below, with the lse of a "
         f"part, it would be {float(wrong):.2f}."
     )
-    board.rub()
+    board.erase()
     board.words(240, 24, f"sums of the rows: {',  '.join(plain(total) for total in totals)}", 0.95)
     for x, name, i in ((LEFT, 1, 0), (RIGHT, 2, 2)):
         board.box(x - 108, 48, 216, 94)
@@ -264,7 +264,7 @@ def copier(board: Board) -> None:
         "a box, the copy engine, with an arrow from the other GPU. Below, two bars: one SM that starts late ends "
         "late, and the kernel with it."
     )
-    board.rub()
+    board.erase()
     rows, columns, cell = 6, sms // 6, 13
     board.words(24, 22, f"{rows} × {columns} = {sms} SMs, all taken", 0.9, at="left")
     board.hatch(24, 40, columns * cell, rows * cell, gap=10)
@@ -288,7 +288,7 @@ def demo(board: Board) -> None:
         "The table of the four words again, with a tick behind each line: the library has found the same outputs, "
         f"{', '.join(pair(merged(word)) for word in range(4))}."
     )
-    board.rub()
+    board.erase()
     board.words(240, 26, "make run SNIPPET=two_boards BOARD=1", 0.9)
     board.table(42, 66, [["word", "sum 1", "sum 2", "shares", "merged = alone"]], [*COLUMNS, 0], size=0.8)
     for word in range(4):

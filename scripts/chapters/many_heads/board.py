@@ -106,7 +106,7 @@ def averages(board: Board) -> None:
         f"Cat {pair(cat)} and mat {pair(mat)}, half of each, make {pair(half)}; a word that is {pair(half)} gives the "
         "same. Below, two heads keep both answers in four boxes, with a cut in the middle."
     )
-    board.rub("work")
+    board.erase("work")
     with board.group("work"):
         board.words(WORK + 8, 30, f"cat {pair(cat)}   mat {pair(mat)}", 0.9, at="left")
         board.words(WORK + 8, 64, f"½ · {pair(cat)} + ½ · {pair(mat)} = {pair(half)}", 0.85, at="left")
@@ -127,7 +127,7 @@ def second_head(board: Board) -> None:
         "Head 2's grid is head 1's on its side. Its shares in per cent, and its outputs beside those of head 1: "
         f"{', '.join(map(pair, outputs))}."
     )
-    board.rub("work")
+    board.erase("work")
     board.words(WORK + 62, 32, "head 2", 0.9)
     board.matrix(WORK + 16, 52, grid, w=28, h=24, size=0.85)
     board.words(WORK + 140, 64, "head 1's on its side", 0.8, at="left")
@@ -157,7 +157,7 @@ def mask(board: Board) -> None:
         f"infinity in it. Behind the rows the causal outputs {', '.join(map(pair, outputs))}. Below, what a mask after "
         "softmax leaves, and a row that sees nothing."
     )
-    board.rub(but=("side",))
+    board.erase(keep=("side",))
     x, y, w, h = 152, 34, 60, 42
     board.grid(x, y, 3, 3, w, h)
     board.words(x, 18, "q · k, before ÷ √2 and softmax", 0.8, at="left")
@@ -185,7 +185,7 @@ def one_matrix(board: Board) -> None:
         "X times one matrix, W1 and W2 side by side, is Q1 and Q2 side by side: rows "
         f"{', '.join(map(pair, queries))}. A dashed cut goes through the matrix and through the queries."
     )
-    board.rub()
+    board.erase()
     w, h, y = 27, 26, 70
     for x, name in ((82, "X"), (200, "W_{1}"), (262, "W_{2}"), (364, "Q_{1}"), (424, "Q_{2}")):
         board.words(x, 36, name, 1.0)
@@ -209,7 +209,7 @@ def cells(board: Board) -> None:
         f"Twelve cells in a line, 0 to {heads * words * numbers - 1}, and below each the word it belongs to. Cells "
         f"{', '.join(map(str, mine))} are ringed; the steps between them are {', '.join(map(str, steps))}."
     )
-    board.rub()
+    board.erase()
     x, y, w, h = 24, 70, 36, 34
     board.words(x + 3 * w, 28, "head 1", 0.9)
     board.words(x + 9 * w, 28, "head 2", 0.9)
@@ -240,7 +240,7 @@ def launches(board: Board) -> None:
         f"early. Below, the launches of loop and all at once, as told, {told[0]} and {told[1]}, and as the profiler "
         f"counts, {counted[0]} and {counted[1]}."
     )
-    board.rub()
+    board.erase()
     x, h = 84, 20
     for y, name, long in ((16, "short", 22), (92, "long", 58)):
         board.words(x - 12, y + h / 2, "host", 0.8, at="right")
@@ -273,7 +273,7 @@ def squares(board: Board) -> None:
         f"{HEADS} squares of N by N, one behind the other, above the launches of both forms. Beside them: from "
         f"{7 * HEADS + 2} launches to 9, squares still {HEADS}; with {words} words, {HEADS * words**2:,} scores."
     )
-    board.rub(but=("counted",))
+    board.erase(keep=("counted",))
     side, gap = 72, 10
     left, top = 24, 10 + gap * (HEADS - 1)  # of the one in front
     board.box(left, top, side, side, "N × N", 1.0)

@@ -83,7 +83,7 @@ def tenth(board: Board) -> None:
         f"{(rest - 1) * STEPS:.1f} becomes {round((rest - 1) * STEPS)}. The code {code} stands for {worth:g}. In E2M1 "
         f"0.1 becomes {taken(e2m1(0.1))}."
     )
-    board.rub()
+    board.erase()
     board.words(30, 36, f"E4M3:  0.1 = {rest:g} · 2^{{{power}}}", 1, at="left")
     board.words(30, 78, f"exponent  {power} + {BIAS} = {power + BIAS}", 0.95, at="left")
     board.words(30, 112, f"mantissa  {rest - 1:.1f} · {STEPS} = {(rest - 1) * STEPS:.1f} → ", 0.95, at="left")
@@ -108,7 +108,7 @@ def ruler(board: Board) -> None:
         "A ruler with the marks 0, a half, 1, one and a half, 2, 3, 4, 6, their codes 000 to 111, the even ones "
         "filled. Arrows from the seven ties: " + ", ".join(f"{tie:g} to {mark:g}" for tie, mark in goes) + "."
     )
-    board.rub()
+    board.erase()
 
     with board.group("ruler"):
         board.line((56, 130), (468, 130))
@@ -133,7 +133,7 @@ def moved(board: Board) -> None:
         f"{unit():g}, where it ends at the largest, {largest():g}, and times {loud:g}, which leaves two marks, 0 and "
         f"{loud * MARKS[1]:g}."
     )
-    board.rub(but=("ruler",))
+    board.erase(keep=("ruler",))
     for number in sorted({abs(number) for number in BLOCK}):
         board.ring(x(number), 60, 6, 6)
     board.words(8, 130, "· 1", 0.85, at="left")
@@ -161,7 +161,7 @@ def scaled(board: Board) -> None:
         f"{worth:g}, in E4M3 {code}, the byte {hexadecimal}; a stored 1 is worth {unit():g}. Below a line MX: amax 7, "
         "scale 4 divided by 4 is 1, and 7 becomes 6."
     )
-    board.rub()
+    board.erase()
     with board.group("block"):
         for i, number in enumerate(BLOCK):
             board.words(88 + 51 * (i % 8), 20 + 26 * (i // 8), typed(number), 0.75)
@@ -189,7 +189,7 @@ def written(board: Board) -> None:
         f"{unit():g}, what is taken, and the codes: {' '.join(f'{code:X}' for code in found)}. Below each half its "
         f"bytes: {' '.join(made)}."
     )
-    board.rub(but=("block",))
+    board.erase(keep=("block",))
     for half in range(2):
         top = 74 + 98 * half
         mine = range(8 * half, 8 * half + 8)
@@ -222,7 +222,7 @@ def bits(board: Board) -> None:
         f"{count} small boxes of 4 bits and one of {own} for the scale: {4 * count} plus {own} is {4 * count + own} "
         f"bits, divided by {count} is {every:g}. 16 divided by {every:g} is {16 / every:.2f}."
     )
-    board.rub()
+    board.erase()
     for i in range(count):
         board.box(22 + 23 * i, 44, 20, 34, "4", 0.8)
     board.box(406, 44, 46, 34, str(own), 0.9)
@@ -242,7 +242,7 @@ def over(board: Board) -> None:
         f"{shown[0][1][0]:.1f} and {shown[0][1][1]:.1f} percent. Over spread: {shown[1][1][0]:.1f} and "
         f"{shown[1][1][1]:.1f} percent."
     )
-    board.rub()
+    board.erase()
     board.line((22, 206), (458, 206))
     for i, (name, errors) in enumerate(zip(("over size", "over spread"), (each for _, each in shown), strict=True)):
         for j, percent in enumerate(errors):
@@ -266,7 +266,7 @@ def wall(board: Board) -> None:
         f"A wall down the middle. On its left: a value is off by {percent:.1f} percent. On its right: answers lost, "
         "under 1 percent, as the maker reports. Below: computed, and only the model knows."
     )
-    board.rub()
+    board.erase()
     for x in (236, 244):
         board.line((x, 20), (x, 250), width=3.2)
     board.words(120, 70, "a value is off by", 0.95)

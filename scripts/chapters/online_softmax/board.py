@@ -67,7 +67,7 @@ def safe(board: Board) -> None:
         f"{1 / total:.2f} and {one_below / total:.2f}. Below it a strip of 64 rows by 8192 scores, 2 MiB, and only 8 "
         "of its rows shaded, 256 KiB, because more does not fit."
     )
-    board.rub()
+    board.erase()
     fraction(board, 120, 50, "e^{S - M}", "Σ  e^{S - M}")
     with board.answer():
         board.words(330, 50, "e^{S - M} = e^{S} / e^{M}", 0.9)
@@ -97,7 +97,7 @@ def totals(board: Board, parts: list[State], after: list[State]) -> None:
         f"Six boxes and the head of a table. The first two scores, struck out, have left {said[0]}: on the right "
         "their terms as bars. In the corner, e to the minus 1 and minus 2."
     )
-    board.rub()
+    board.erase()
     for i in range(len(after)):
         board.row(LEFT + 20 + 136 * i, 8, [""] * BLOCK, w=60, h=27)
     row(board, -1, ["block", "max", "factor", "new", "sum"])
@@ -113,7 +113,7 @@ def totals(board: Board, parts: list[State], after: list[State]) -> None:
         f"The next two scores move the maximum: {said[1]}, worked out below. The sheet of paper that lay over the two "
         "bars is gone, and beside them are both again, shrunk."
     )
-    board.rub("terms")
+    board.erase("terms")
     paper(board)
     scores(board, 1)
     with board.answer(), board.group("work"):
@@ -131,7 +131,7 @@ def totals(board: Board, parts: list[State], after: list[State]) -> None:
         f"The last two scores in their boxes. Their line: {said[2]}. On the right all six as bars, a pair for each "
         "block; below, all six at once give the same sum."
     )
-    board.rub("bars", "terms")
+    board.erase("bars", "terms")
     scores(board, 2)
     different = [f"{math.exp(score - after[-1].running_max):.3g}" for score in sorted(set(SCORES), reverse=True)]
     with board.answer():
@@ -205,7 +205,7 @@ def proof(board: Board) -> None:
         "The working gives way to three lines: each old term, times e to the old minus the new maximum, has the new; "
         "so has the old sum, and the block's sum is added; it began with minus infinity and a sum of 0."
     )
-    board.rub("work", "bars")
+    board.erase("work", "bars")
     lines = (
         "m = max,  ℓ = sum,  ′ = after the block",
         "so far:  ℓ = Σ e^{S - m}",
@@ -225,7 +225,7 @@ def blends(board: Board, parts: list[State], after: list[State]) -> None:
         f"The table has two more columns, accumulator and so far, by blocks: {said}. Below, the second and the third "
         "worked out, and the check: each accumulator adds up to ten times its sum."
     )
-    board.rub("proof")
+    board.erase("proof")
     for i, value in enumerate(VALUES):
         board.words(LEFT + 47 + 136 * (i // BLOCK) + 60 * (i % BLOCK), 48, pair(value), 0.75)
     board.line((LEFT + 214, 36), (LEFT + 214, 56))

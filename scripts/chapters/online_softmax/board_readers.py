@@ -30,7 +30,7 @@ def bug(board: Board, parts: list[State]) -> None:
         f"{pair(wrong.accumulator)}, and divided that is {pair(wrong.output)}, beside the true [5, 5]. On the right "
         "the two weights of the first block as bars; a line says where they should end."
     )
-    board.rub("work")
+    board.erase("work")
     sides = zip(*(part.accumulator for part in parts), strict=True)
     left, right = (" + ".join(pair([each])[1:-1] for each in side if each) for side in sides)
     x, y = wrong.accumulator
@@ -69,7 +69,7 @@ def readers(board: Board, parts: list[State]) -> None:
         f"Below the table: two readers, one with {say[0]}, the other with {say[1]}, and an arrow from each to "
         f"{say[2]}, worked out below. Beside them the empty state, minus infinity and 0."
     )
-    board.rub("bug")
+    board.erase("bug")
     terms = " + ".join(f"{math.exp(score - rest.running_max):.3g}" for score in SCORES[BLOCK:])
     old = f"{whole.factor:.3f} · {parts[0].running_sum:.3f}"
     with board.answer(), board.group("readers"):
@@ -108,7 +108,7 @@ def left(board: Board, last: State) -> None:
         f"is left: maximum {last.running_max:g}, sum {last.running_sum:.3f} and the accumulator. Below, the strip of "
         f"{ROWS} rows is struck out, and beside it stands what is kept of them, {kept / 2**10:g} KiB."
     )
-    board.rub("readers", "ticks", "work", "bug", "powers")
+    board.erase("readers", "ticks", "work", "bug", "powers")
     with board.answer():
         board.strike(LEFT + 14, 48, LEFT + 416, 48)
         for x, wide in ((LEFT + COLUMNS[0], 30), (LEFT + sum(COLUMNS[:4]), 50), (LEFT + sum(COLUMNS[:5]), 118)):

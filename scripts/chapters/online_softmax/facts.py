@@ -5,35 +5,37 @@ from __future__ import annotations
 from scripts.facts import compares, words
 
 
-@compares("softmax_order.ways", by="way", forms=("a_tree", "first_to_last"), measured="mean")
+@compares("softmax_order.ways", by="way", forms=("a_tree", "first_to_last"), value_column="mean")
 def a_tree_beside_a_chain(rows: list[dict]) -> str:
     """Says how far off the sum of a tree of merges gets, beside that of a chain."""
-    mean = {row["way"]: words.measured(row["mean"], "exact") for row in rows}
+    mean = {row["way"]: words.with_margin(row["mean"], "exact") for row in rows}
     return words.size(mean["a_tree"].over(mean["first_to_last"]), "error")
 
 
-@compares("softmax_order.ways", by="way", forms=("eight_readers", "first_to_last"), measured="mean")
+@compares("softmax_order.ways", by="way", forms=("eight_readers", "first_to_last"), value_column="mean")
 def eight_readers_beside_one(rows: list[dict]) -> str:
     """Says how far off the sum of eight readers gets, beside that of one."""
-    mean = {row["way"]: words.measured(row["mean"], "exact") for row in rows}
+    mean = {row["way"]: words.with_margin(row["mean"], "exact") for row in rows}
     return words.size(mean["eight_readers"].over(mean["first_to_last"]), "error")
 
 
 @compares("online_softmax.errors", by="", forms=("kernel", "torch"))
 def kernel_errors_beside_pytorchs(rows: list[dict]) -> str:
     """Says how many times PyTorch's errors the kernel's are, over the shapes with more than one number a row."""
-    both = [[words.measured(row[form], "exact") for form in ("kernel", "torch")] for row in rows if row["columns"] > 1]
+    both = [
+        [words.with_margin(row[form], "exact") for form in ("kernel", "torch")] for row in rows if row["columns"] > 1
+    ]
     return words.spread([kernel.over(torch) for kernel, torch in both])
 
 
-@compares("real_rows.summary", by="kind", forms=("real", "random"), measured="first_block")
+@compares("real_rows.summary", by="kind", forms=("real", "random"), value_column="first_block")
 def the_first_block_settles(rows: list[dict]) -> str:
     """Says in which part of the rows, real and random, the first block sets the maximum for good."""
-    share = {row["kind"]: words.measured(row["first_block"] / row["rows"], "exact") for row in rows}
+    share = {row["kind"]: words.with_margin(row["first_block"] / row["rows"], "exact") for row in rows}
     return f"{words.part(share['real'])} of real rows and {words.part(share['random'])} of random ones"
 
 
-@compares("overflow.where", by="type", forms=("FP16", "BF16"), measured="last")
+@compares("overflow.where", by="type", forms=("FP16", "BF16"), value_column="last")
 def where_types_end(rows: list[dict]) -> str:
     """Says which score is the last whose exponential is a number, in either type of 16 bits."""
     (one, first), (other, second) = [(row["type"], row["last"]) for row in rows if row["type"] in ("FP16", "BF16")]
@@ -69,19 +71,19 @@ def _beside_pytorch(rows: list[dict]) -> dict[int, words.Range]:
     ratio = {(row["form"], row["scores"]): row["ratio"] for row in rows}
     lengths = sorted({row["scores"] for row in rows})
     ours, other = "softmax_kernel", "torch.softmax"
-    return {n: words.measured(ratio[ours, n] / ratio[other, n], "ratio_of_one_setting") for n in lengths}
+    return {n: words.with_margin(ratio[ours, n] / ratio[other, n], "ratio_of_one_setting") for n in lengths}
 
 
-SPEED = {"address": "softmax_speed.speed", "by": "form", "forms": ("softmax_kernel", "torch.softmax")}
+SPEED = {"table": "softmax_speed.speed", "by": "form", "forms": ("softmax_kernel", "torch.softmax")}
 
 
-@compares(**SPEED, measured="ratio")
+@compares(**SPEED, value_column="ratio")
 def long_rows_beside_pytorch(rows: list[dict]) -> str:
     """Says how long our kernel takes for rows of 8,192, where it gains most."""
     return words.time(_beside_pytorch(rows)[8192])
 
 
-@compares(**SPEED, measured="ratio")
+@compares(**SPEED, value_column="ratio")
 def short_rows_beside_pytorch(rows: list[dict]) -> str:
     """Says how many times as long our kernel takes for rows of 512, where it loses."""
     return words.spread([_beside_pytorch(rows)[512]])

@@ -88,7 +88,7 @@ def grid(board: Board) -> None:
         + "; ".join(" ".join(map(str, row)) for row in rows)
         + f". Below, row 1 divided by the root of 2: {' '.join(map(number, scores))}. The cells: 9, 100, a million."
     )
-    board.rub("left")
+    board.erase("left")
     with board.group("left"):
         for j, key in enumerate(K):
             board.words(122 + 64 * j, 24, vector(key), 0.8)
@@ -115,7 +115,7 @@ def pie(board: Board) -> None:
         f"Of the grid row 1 is left, divided. Below it its exponentials, {' '.join(map(number, row))}, and their sum, "
         f"{sum(row):.2f}; above it a pie cut into its shares, {said} %."
     )
-    board.rub("left")
+    board.erase("left")
     with board.group("left"):
         board.words(92, 216, " + ".join(map(number, row)) + f" = {sum(row):.2f}", 0.85, at="left")
         for y, says in ((76, "along the row,"), (104, "never down")):
@@ -139,7 +139,7 @@ def blended(board: Board) -> None:
         + ", ".join(f"{number(share)} of {vector(value)}" for share, value in zip(part, V, strict=True))
         + f". Below a line their sum, {vector(blend(part))}, whose numbers add up to {sum(V[0])}."
     )
-    board.rub("left", "row")
+    board.erase("left", "row")
     with board.group("left"):
         for i, (share, value) in enumerate(zip(part, V, strict=True)):
             board.words(135, 44 + 36 * i, f"{share:.1f} · {vector(value)}", 0.8, at="left")
@@ -157,7 +157,7 @@ def balloon(board: Board) -> None:
         f"On the left a balloon, thin, wide, thin: N by d, N by N, N by d, {small} MiB, {large} MiB, {small} MiB. On "
         f"the right, to stay, a square of {WORDS} by {WORDS} words between two thin lines, to scale."
     )
-    board.rub("left", "pie", "free")
+    board.erase("left", "pie", "free")
     with board.group("left"):
 
         def half(x: float) -> float:
@@ -187,7 +187,7 @@ def hallway(board: Board) -> None:
         f"Under the square four arrows: written, down; read, up; and both again. N over d is {WORDS // DIM}, circled; "
         f"cooks {cooks:.0f} microseconds, hallway {carried:.0f}."
     )
-    board.rub("left")
+    board.erase("left")
     board.box(16, 18, 276, 44, f"kitchen: {peak:.0f} TFLOP/s", 0.9)
     board.line((128, 63), (128, 112))
     board.line((152, 63), (152, 112))

@@ -108,7 +108,7 @@ def alike(board: Board) -> None:
         f"The query in four boxes, below it a key, below that their products, and the sum {dot(ASKS, first):.2f}. "
         f"Then three other keys: with all four it is {said}."
     )
-    board.rub()
+    board.erase()
     lines = {"q": ASKS, "k": first, "products": [q * k + 0.0 for q, k in zip(ASKS, first, strict=True)]}
     for i, (name, row) in enumerate(lines.items()):
         board.words(42, 33 + 40 * i, name, 0.95 if len(name) == 1 else 0.8)
@@ -132,7 +132,7 @@ def grid(board: Board) -> None:
         + "; ".join(" ".join(map(str, row)) for row in rows)
         + ". Beside it, the cells: 3 words 9, 10 words 100, 1000 words a million."
     )
-    board.rub()
+    board.erase()
     board.words(159, 22, "who is looked at", 0.8)
     board.words(41, 52, "who asks", 0.75)
     for j, key in enumerate(K):
@@ -157,7 +157,7 @@ def divided(board: Board) -> None:
         f"In each cell of the grid, below its number, the score: divided by the root of 2, {math.sqrt(2):.2f}. The "
         "rows are " + "; ".join(" ".join(map(number, row)) for row in rows) + "."
     )
-    board.rub("cells")
+    board.erase("cells")
     board.words(272, LINE[0], "÷ √2 =", 1.1, at="left")
     board.words(356, LINE[0], f"{math.sqrt(len(K[0])):.2f}", 1.1, at="left")
     with board.answer(), board.group("scores"):
@@ -178,7 +178,7 @@ def pies(board: Board) -> None:
         "Of the grid only the scores are left. Beside each row its exponentials and their sum, below these its shares, "
         f"and its pie: {'; '.join(lines)}. Below, 10 against 5: e to the 5, {math.exp(5):.0f}, to 1."
     )
-    board.rub(but=("grid", "number", "scores"))
+    board.erase(keep=("grid", "number", "scores"))
     named = {
         0: "0",
         1: f"{math.sqrt(1 / 2):.2f}",
@@ -209,7 +209,7 @@ def blended(board: Board) -> None:
         + "; ".join(vector(row) for row in rows)
         + f". Below, the first row: each value times its share, added up to {vector(rows[0])}, together 10."
     )
-    board.rub(but=("shares",))
+    board.erase(keep=("shares",))
     for x, head in ((86, "output"), (306, "shares"), (436, "values")):
         board.words(x, 64, head, 0.8)
     top, bottom = LINE[0] - 12, LINE[2] + 34
@@ -238,7 +238,7 @@ def demo(board: Board) -> None:
         f"Above output, shares and values a tick beside the machine's shares and output, {first}. Below: a thin table "
         f"of {n} by {d}, a square of {n} by {n}, a thin table of {n} by {d}."
     )
-    board.rub("work")
+    board.erase("work")
     board.words(18, 28, "  ".join(f"{share:.3f}" for share in shares()[0]) + f"   →   {first}", 0.85, at="left")
     board.words(420, 28, "✓")
     side, top = 36, 227
@@ -260,7 +260,7 @@ def large(board: Board) -> None:
         f"A large square, {WORDS} words by {WORDS}, {square()}; beside it, to scale, four thin lines, Q, K, V and the "
         f"output, {small} MiB each. The square stays on the board."
     )
-    board.rub()
+    board.erase()
     side = 208
     board.box(230, 34, side, side)
     board.words(334, 18, f"{WORDS} words", 0.85)

@@ -106,7 +106,7 @@ def nowhere(board: Board) -> None:
         + ", ".join(f"{name} {size:.0f}" for name, size in found.items())
         + f". The three on the chip make {sum(found.values()):.0f} MiB together, less than the first."
     )
-    board.rub()
+    board.erase()
     x, floor = 14, 186
     for name, size in (("the square", mib(SQUARE)), *found.items()):
         side = 150 * math.sqrt(size / mib(SQUARE))
@@ -135,7 +135,7 @@ def four(board: Board) -> None:
         "HBM as a line. Above it three boxes, QKᵀ, softmax and PV, with four thick arrows: written, read, written, "
         f"read; four thin ones for Q, K, V and O. Ringed: N divided by d is {ratio:.0f}."
     )
-    board.rub()
+    board.erase()
     with board.group("trips"):
         board.line((14, MEMORY), (466, MEMORY), width=3.2)
         board.words(18, MEMORY + 16, "HBM", 0.85, at="left")
@@ -159,7 +159,7 @@ def six(board: Board) -> None:
         "A fourth box, times scale, between the first and softmax, with two more thick arrows: six trips. "
         f"With the small tables {mb(whole):.1f} MB, {whole / LEAST:.0f} times the least."
     )
-    board.rub("count")
+    board.erase("count")
     kernel(board, 1, reads=True, writes=True)
     trips = sum(round((each.read + each.written) / SQUARE) for each in KERNELS)
     with board.answer():
@@ -175,7 +175,7 @@ def counted(board: Board) -> None:
         "Below the six trips, rows of small squares, one for each trip: in theory 4, as typed 6, counted with kept "
         f"caches {rows[2][1]:.2f}, with flushed ones {rows[3][1]:.1f}, the last square not whole."
     )
-    board.rub("count")
+    board.erase("count")
     for i, (name, count) in enumerate(rows):
         x, y = 14 + 226 * (i // 2), 214 + 34 * (i % 2)
         board.words(x, y, name, 0.85, at="left")
@@ -199,7 +199,7 @@ def bars(board: Board) -> None:
         "Of the trips only the four kernels are left. From each hangs a bar, as long as the kernel took, in ms: "
         f"{said}. Scale and softmax take {100 * part:.0f} % of it."
     )
-    board.rub(but=("kernels",))
+    board.erase(keep=("kernels",))
     for i, (x, time) in enumerate(zip(SLOTS, measured, strict=True)):
         high = 112 * time / max(measured)
         board.box(x + 20, 102, 50, high)
@@ -218,7 +218,7 @@ def roof(board: Board) -> None:
         f"Both axes logarithmic, the roof: a slope, flat at {PEAK / 1e12:.0f} TFLOP/s from the ridge at {ridge:.0f} "
         f"FLOP per byte on. Under the slope QKᵀ, at {at:.0f}: at most {reached / 1e12:.0f} TFLOP/s."
     )
-    board.rub()
+    board.erase()
 
     def place(flop: float) -> tuple[float, float]:
         """Where the roof is above so many FLOP per byte."""
@@ -248,7 +248,7 @@ def struck(board: Board) -> None:
         f"Two bars: the three lines, {lines:.1f} ms, and the limit, {limit:.1f} ms, {100 * limit / lines:.1f} % of it. "
         "Below, the square, struck out, with the question what happens if we never write it down."
     )
-    board.rub()
+    board.erase()
     for y, name, time in ((22, "three lines", lines), (66, "the limit", limit)):
         width = 250 * time / lines
         board.words(LEFT - 6, y + 15, name, 0.9, at="left")

@@ -25,7 +25,7 @@ OPERATIONS = {
 }
 
 
-class Outside(Exception):
+class OutOfBounds(Exception):
     """A kernel reads or writes outside a table; the message says which program does, and where.
 
     advice: a question that leads to the mistake
@@ -56,7 +56,7 @@ class Access:
     filled: bool = False
 
 
-class Watch:
+class AccessTracer:
     """While it is entered, follows every kernel that the interpreter runs.
 
     accesses: all loads and stores so far, in their order
@@ -70,7 +70,7 @@ class Watch:
         self.rounds = ""  # what would round to TF32 on a GPU
         self.programs = 0
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> AccessTracer:
         from triton.runtime import interpreter
 
         builder, executor = interpreter.InterpreterBuilder, interpreter.GridExecutor
@@ -81,43 +81,43 @@ class Watch:
             setattr(builder, name, self.followed(name, self.were[builder, name], *operation))
         self.were[builder, "set_grid_idx"] = begin = builder.set_grid_idx
 
-        def watched_begin(builder, *index):
+        def traced_begin(builder, *index):
             self.programs += 1
             return begin(builder, *index)
 
-        builder.set_grid_idx = watched_begin
+        builder.set_grid_idx = traced_begin
         self.were[builder, "create_dot"] = dot = builder.create_dot
 
-        def watched_dot(builder, *arguments, **named):
+        def traced_dot(builder, *arguments, **named):
             self.rounds = DOT if rounds_to_tf32(arguments) else self.rounds
             return dot(builder, *arguments, **named)
 
-        builder.create_dot = watched_dot
+        builder.create_dot = traced_dot
         for name, operation in trace_products(builder).items():
             self.were[builder, name] = getattr(builder, name)
             setattr(builder, name, operation)
         reduce = interpreter.ReduceOps
         self.were[reduce, "sum"] = add_up = reduce.sum
 
-        def watched_sum(reduction, tile):
+        def traced_sum(reduction, tile):
             self.rounds = SUM if getattr(tile.handle, "products", False) else self.rounds
             return add_up(reduction, tile)
 
-        reduce.sum = watched_sum
+        reduce.sum = traced_sum
         self.were[interpreter, "_patch_lang_tensor"] = patch = interpreter._patch_lang_tensor
         interpreter._patch_lang_tensor = no_rows_as_conditions(patch)
 
-        def watched_call(executor, *arguments, **named):
+        def traced_call(executor, *arguments, **named):
             self.others += [span(each) for each in (*arguments, *named.values()) if isinstance(each, Tensor)]
             return call(executor, *arguments, **named)
 
-        executor.__call__ = watched_call
+        executor.__call__ = traced_call
         return self
 
     def followed(self, name: str, operation: Callable, kind: str, pointers: int, mask: int) -> Callable:
         """The operation of the interpreter, once its addresses have been looked at."""
 
-        def watched(builder, *arguments, **named):
+        def traced(builder, *arguments, **named):
             more = {"atomic": "atomic" in name}
             at, shown = arguments[pointers], arguments[mask]
             if name == "create_masked_load":
@@ -125,7 +125,7 @@ class Watch:
             self.follow(kind, builder.grid_idx, at, shown, **more)
             return operation(builder, *arguments, **named)
 
-        return watched
+        return traced
 
     def __exit__(self, *error) -> None:
         for (owner, name), was in self.were.items():
@@ -135,7 +135,7 @@ class Watch:
         """Notes what is accessed.
 
         Raises:
-            Outside: if some of it lies in no table.
+            OutOfBounds: if some of it lies in no table.
         """
         addresses = np.asarray(pointers.data).astype(np.int64)
         where = np.broadcast_to(np.asarray(mask.data, dtype=bool), addresses.shape)
@@ -145,7 +145,7 @@ class Watch:
         name = next((name for name, each in self.tables.items() if holds(span(each.buffer), accessed[0])), "")
         if not name:
             if not any(low <= accessed.min() and accessed.max() < high for low, high in self.others):
-                raise Outside(f"{program_name(program)} {kind} far outside every table")
+                raise OutOfBounds(f"{program_name(program)} {kind} far outside every table")
             self.accesses.append(Access(kind, tuple(program), "", np.where(where, addresses, -1), 0, **more))
             return
         table = self.tables[name]
@@ -157,7 +157,7 @@ class Watch:
         first = table.tensor.storage_offset()
         if wrong.any():
             outside = places[where][wrong] - first
-            raise Outside(f"{program_name(program)} {kind} {describe_outside(name, table.tensor, outside)}", kind)
+            raise OutOfBounds(f"{program_name(program)} {kind} {describe_outside(name, table.tensor, outside)}", kind)
         self.accesses.append(Access(kind, tuple(program), name, np.where(where, places - first, -1), size, **more))
 
     def stored(self) -> bool:

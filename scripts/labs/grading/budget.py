@@ -44,13 +44,13 @@ class Expected:
         return torch.where(finite, ~(near & actual.isfinite()), actual != self.truth)
 
 
-def expected_results(part: Part, case: Case, form: Callable | None = None) -> list[Expected]:
-    """Each result of the part's reference, or of another form of it, on a case's inputs."""
-    form = form or part.reference
+def expected_results(part: Part, case: Case, implementation: Callable | None = None) -> list[Expected]:
+    """Each result of the part's reference, or of another implementation of it, on a case's inputs."""
+    implementation = implementation or part.reference
     exact_inputs = {name: as_double(each) for name, each in case.inputs.items()}
-    truths, baselines = results(form(**exact_inputs)), results(form(**case.inputs))
+    truths, baselines = results(implementation(**exact_inputs)), results(implementation(**case.inputs))
     seeds = range(0 if part.exact else PERTURBATIONS)
-    perturbed_truths = [results(form(**perturbed(exact_inputs, seed + 1))) for seed in seeds]
+    perturbed_truths = [results(implementation(**perturbed(exact_inputs, seed + 1))) for seed in seeds]
     names = list(case.outputs) or list(part.results)
     names = names or [f"result {i + 1}" if len(truths) > 1 else "the result" for i in range(len(truths))]
     error_scales = for_each_result(part.error_scale, exact_inputs, truths) if not part.exact else truths

@@ -12,16 +12,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scripts.labs.grading.accesses import Watch, is_interpreted
+from scripts.labs.grading.accesses import AccessTracer, is_interpreted
 from scripts.labs.grading.budget import Expected, expected_results, results
 from scripts.labs.grading.guarded import Guarded
 from scripts.labs.grading.guarded_case import guarded_case
 from scripts.labs.grading.known_mistake import find_mistake
-from scripts.labs.grading.timed import timed
+from scripts.labs.grading.side_by_side import time_side_by_side
 from scripts.labs.grading.who_wrote import WITHOUT, describe_number
 from scripts.labs.lab import Case, Lab, Part
 from scripts.labs.phrases import joined, number, pluralized
-from scripts.labs.reader_file import first_line, functions_of, to_rejection
+from scripts.labs.submission import first_line, functions_of, to_rejection
 from scripts.labs.verdict import Rejected, Rejection, Verdict
 
 MASKED = "PyTorch takes an index in uint8 for a mask, 0 for False and all else for True: index with codes.long()."
@@ -63,7 +63,7 @@ def judge(
     verdict.seconds = time.perf_counter() - began
     if verdict.passed and not is_interpreted():
         try:
-            verdict.times = timed(lab, functions)
+            verdict.times = time_side_by_side(lab, functions)
         except Exception as error:  # the handbook's kernel may be none for this GPU; the reader's is right all the same
             verdict.remarks.append(f"It could not be timed: {first_line(error)}")
     return verdict
@@ -94,7 +94,7 @@ def judge_case(
     inputs, outputs = guarded_case(case, "cuda" if on_gpu else "cpu")
     arguments = {each.name: each.tensor for each in (*inputs, *outputs)}
     arguments = {name: value for name, value in case.inputs.items() if not isinstance(value, Tensor)} | arguments
-    watch = None if on_gpu else Watch([*inputs, *outputs])
+    tracer = None if on_gpu else AccessTracer([*inputs, *outputs])
 
     masked = False
 
@@ -103,7 +103,7 @@ def judge_case(
         raise Rejected(Rejection(part.function, says, case, **more))
 
     try:
-        with np.errstate(all="ignore"), watch or nullcontext(), warnings.catch_warnings(record=True) as warned:
+        with np.errstate(all="ignore"), tracer or nullcontext(), warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")  # np.errstate, since the interpreter computes with numpy
             returned = function(**arguments)
             if on_gpu:
@@ -123,40 +123,40 @@ def judge_case(
     unwritten = [each.unwritten().cpu() for each in outputs]
     actuals = [each.tensor for each in outputs] if outputs else returned_results(returned, wants, reject)
     wrong = [want.wrong(actual) for want, actual in zip(wants, actuals, strict=True)]
-    silent = bool(watch and lab.about.triton and outputs and not watch.stored())
+    silent = bool(tracer and lab.about.triton and outputs and not tracer.stored())
     untouched = bool(outputs) and all(each.all() for each in unwritten)
     for i, want in enumerate(wants):
         if wrong[i].any():
             marks = unwritten[i] if outputs else torch.zeros_like(wrong[i])
             actual = actuals[i].detach().cpu()
             place = tuple(int(each) for each in wrong[i].nonzero()[0]) if wrong[i].ndim else ()
-            story = describe_number(watch, want.name, place, actual) if watch and outputs else ""
+            story = describe_number(tracer, want.name, place, actual) if tracer and outputs else ""
             mistake = None
-            if silent and watch.programs:
+            if silent and tracer.programs:
                 story = NOTHING
             elif named and WITHOUT not in story:
                 found = [each.detach().cpu() for each in actuals]
                 mistake = find_mistake(part, case, wants, found, right, writes=not untouched)
-            if silent and untouched and not watch.programs and not mistake:
+            if silent and untouched and not tracer.programs and not mistake:
                 story = NO_PROGRAM
             reject("", story=story, wanted=want, actual=actual, wrong=wrong[i], unwritten=marks, mistake=mistake)
     if silent and any(want.truth.numel() for want in wants):
         reject("the numbers are right, but no kernel stored them: the task is to write the kernel")
-    if watch and lab.about.triton and outputs and (says := kernel_fault(watch, inputs, outputs)):
+    if tracer and lab.about.triton and outputs and (says := kernel_fault(tracer, inputs, outputs)):
         reject(says)
-    if watch and part.check_accesses and (says := part.check_accesses(watch.accesses, case)):
+    if tracer and part.check_accesses and (says := part.check_accesses(tracer.accesses, case)):
         reject(says)
     right.append((case, wants))
 
 
-def kernel_fault(watch: Watch, inputs: list[Guarded], outputs: list[Guarded]) -> str:
+def kernel_fault(tracer: AccessTracer, inputs: list[Guarded], outputs: list[Guarded]) -> str:
     """What a GPU would punish although the numbers are right, or what was not done in the kernel; "" if nothing."""
     names = [each.name for each in inputs if each.tensor.is_floating_point()]
-    if watch.only_copied(each.name for each in inputs):
+    if tracer.only_copied(each.name for each in inputs):
         return f"the numbers are right, but no kernel has read {joined(names, 'or')}: they were computed outside of it"
-    if twice := watch.stored_twice(each.name for each in outputs):
+    if twice := tracer.stored_twice(each.name for each in outputs):
         return f"the numbers are right, but {twice}: each number of the output is one program's, and stored once"
-    return f"the numbers are right here, but {watch.rounds}" if watch.rounds else ""
+    return f"the numbers are right here, but {tracer.rounds}" if tracer.rounds else ""
 
 
 def returned_results(returned, wants: list[Expected], reject: Callable) -> list[Tensor]:

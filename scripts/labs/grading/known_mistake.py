@@ -28,12 +28,14 @@ def find_mistake(
         if mistake.writes and not writes:
             continue
         try:
-            form = mistake.form or partial(zeros, part)
-            if not reveals(form, case, wants) or not all(map(same, expected_results(part, case, form), actuals)):
+            implementation = mistake.implementation or partial(zeros, part)
+            if not reveals(implementation, case, wants) or not all(
+                map(same, expected_results(part, case, implementation), actuals)
+            ):
                 continue
-            if not any(reveals(form, *each) for each in right):
+            if not any(reveals(implementation, *each) for each in right):
                 return mistake
-        except Exception:  # a form that was not made for this case: no name is better than none of the message
+        except Exception:  # one that was not made for this case: no name is better than none of the message
             continue
     return ROUNDED if in_fp16(part, case, wants, actuals) else None
 
@@ -51,9 +53,9 @@ def in_fp16(part: Part, case: Case, wants: list[Expected], actuals: list[Tensor]
     return True
 
 
-def reveals(form: Callable, case: Case, wants: list[Expected]) -> bool:
+def reveals(implementation: Callable, case: Case, wants: list[Expected]) -> bool:
     """Whether a mistake makes a difference on a case."""
-    wrong = results(form(**{name: as_double(each) for name, each in case.inputs.items()}))
+    wrong = results(implementation(**{name: as_double(each) for name, each in case.inputs.items()}))
     return any(want.wrong(each).any() for want, each in zip(wants, wrong, strict=True))
 
 
@@ -72,9 +74,9 @@ ROUNDED = Mistake(
 ANYWHERE = (Mistake("zeros", "Every number is 0.", "", None),)
 
 
-def same(form: Expected, actual: Tensor) -> bool:
+def same(implementation: Expected, actual: Tensor) -> bool:
     """Whether a result is what a mistake makes; where the mistake makes NaN, any NaN is."""
-    wrong = form.wrong(actual)
-    if form.truth.is_floating_point():
-        wrong &= ~(form.truth.isnan() & actual.isnan())
+    wrong = implementation.wrong(actual)
+    if implementation.truth.is_floating_point():
+        wrong &= ~(implementation.truth.isnan() & actual.isnan())
     return not wrong.any()

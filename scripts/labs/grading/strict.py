@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 
-class Refused(Exception):
-    """Triton's compiler would refuse this; the message says why, and what to do."""
+class RefusedByGrader(Exception):
+    """What Triton's compiler would refuse, or what never ends; the message says why, and what to do."""
 
 
 CONDITION = (
@@ -25,7 +25,7 @@ SUM = (
     'three digits. Write tl.dot(x, y, input_precision="ieee") yourself. The interpreter does not round, so '
     "it shows there alone"
 )
-LEAST = 16  # rows of x, and columns of y: of smaller ones Triton leaves the sum as it is
+MIN_ROWS = 16  # rows of x, and columns of y: of smaller ones Triton leaves the sum as it is
 
 
 def fill_masked(arguments: tuple) -> tuple[tuple, bool]:
@@ -65,7 +65,7 @@ def truth(tensor) -> bool:
     if "triton" in caller.co_filename.replace("\\", "/").split("/"):
         return True if caller.co_name == "_load_legacy" or data.size != 1 else bool(data)
     if data.size != 1:
-        raise Refused(CONDITION.format(data.size))
+        raise RefusedByGrader(CONDITION.format(data.size))
     return bool(data)
 
 
@@ -90,7 +90,7 @@ def trace_products(builder: type) -> dict[str, Callable]:
     def multiplied(self, left, right):
         made = multiply(self, left, right)
         axes = getattr(left, "spread", None), getattr(right, "spread", None)
-        full = made.data.dtype == np.float32 and min(made.data.shape[:1] + made.data.shape[-1:], default=0) >= LEAST
+        full = made.data.dtype == np.float32 and min(made.data.shape[:1] + made.data.shape[-1:], default=0) >= MIN_ROWS
         made.products = axes == (2, 0) and full
         return made
 

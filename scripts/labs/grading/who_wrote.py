@@ -1,37 +1,37 @@
-"""Which program wrote a number, and what that program had read: told from what was watched."""
+"""Which program wrote a number, and what that program had read: told from what was traced."""
 
 from __future__ import annotations
 
 import numpy as np
 from torch import Tensor
 
-from scripts.labs.grading.accesses import Watch, program_name
+from scripts.labs.grading.accesses import AccessTracer, program_name
 from scripts.labs.phrases import joined, pluralized
 
-MOST = 6  # tables that are listed
+MAX_TABLES = 6  # tables that are listed
 WITHOUT = "without other"
 FEW = 6  # indices that are listed one by one
 
 
-def describe_number(watch: Watch, table: str, index: tuple[int, ...], actual: Tensor) -> str:
+def describe_number(tracer: AccessTracer, table: str, index: tuple[int, ...], actual: Tensor) -> str:
     """A sentence or two about one number of an output, of which ``actual`` stands there; "" where nobody wrote it."""
-    tensor = watch.tables[table].tensor
+    tensor = tracer.tables[table].tensor
     place = sum(each * step for each, step in zip(index, tensor.stride(), strict=True))
-    writes = [i for i, each in enumerate(watch.accesses) if each.kind == "writes" and touches(each, table, place)]
+    writes = [i for i, each in enumerate(tracer.accesses) if each.kind == "writes" and touches(each, table, place)]
     if not writes:
         return ""
-    last = watch.accesses[writes[-1]]
-    programs = {watch.accesses[i].program for i in writes}
+    last = tracer.accesses[writes[-1]]
+    programs = {tracer.accesses[i].program for i in writes}
     others = f", the last of {len(programs)} that did" if len(programs) > 1 else ""
     read: dict[str, list[np.ndarray]] = {}
     unsaid = set()
-    for each in watch.accesses[: writes[-1]]:
+    for each in tracer.accesses[: writes[-1]]:
         if each.kind == "reads" and each.table and each.program == last.program:
             read.setdefault(each.table, []).append(each.places[each.places >= 0].ravel())
             unsaid |= {each.table} if each.filled else set()
-    boxes = [f"{name}{box(np.concatenate(places), watch.tables[name].tensor)}" for name, places in read.items()]
-    more = f" and some of {pluralized(len(boxes) - MOST, 'other table')}" if len(boxes) > MOST else ""
-    after = f", after it had read {', '.join(boxes[:MOST])}{more}" if boxes else ", and had read nothing"
+    boxes = [f"{name}{box(np.concatenate(places), tracer.tables[name].tensor)}" for name, places in read.items()]
+    more = f" and some of {pluralized(len(boxes) - MAX_TABLES, 'other table')}" if len(boxes) > MAX_TABLES else ""
+    after = f", after it had read {', '.join(boxes[:MAX_TABLES])}{more}" if boxes else ", and had read nothing"
     nan = ""
     if unsaid and actual.is_floating_point() and actual[index].isnan():
         nan = (

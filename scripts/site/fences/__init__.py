@@ -24,10 +24,10 @@ from markupsafe import Markup
 from mkdocs.config.defaults import MkDocsConfig
 
 from scripts import facts, records
-from scripts.records import suite as suites
+from scripts.records import kernel_outcomes
 from scripts.site.fences import figures, outputs, symbols, values
 from scripts.site.fences.fact_marks import Marks
-from scripts.site.fences.page import FenceError, Page
+from scripts.site.fences.page import FenceError, PageContext
 from scripts.site.live import PieceError, Pieces
 
 VALUE = "#!value "
@@ -85,9 +85,9 @@ class Fences:
         self.library = {name: import_module(module) for name, module in library.items()}
         self.repository = repository
         self.pieces = Pieces(newest.root / "docs" / "live")
-        self.page = Page()
+        self.page = PageContext()
 
-    def set_page(self, page: Page) -> None:
+    def set_page(self, page: PageContext) -> None:
         """Says which page comes next: it decides which records are read."""
         self.page, self.reader = page, self.earlier if page.is_earlier else self.newest
 
@@ -191,13 +191,13 @@ class Fences:
     def column(self, piece: str, text: str) -> tuple[str, str]:
         """The snippet that a state asks, and the numbers of its column; no text where the snippet awaits its run."""
         try:
-            question = values.parse(text)
-            if not question.snippet:
-                raise values.ValueFault("a column of a record is wanted")
-            record = self.try_read(question.snippet)
-            numbers = values.column_of_record(question, record) if record else []
-            return question.snippet, " ".join(map(question.printed, numbers))
-        except values.ValueFault as error:
+            query = values.parse(text)
+            if not query.snippet:
+                raise values.ValueQueryError("a column of a record is wanted")
+            record = self.try_read(query.snippet)
+            numbers = values.column_of_record(query, record) if record else []
+            return query.snippet, " ".join(map(query.printed, numbers))
+        except values.ValueQueryError as error:
             raise PieceError(f"{piece}: {VALUE}{text}: {error}") from error
 
     @fence()
@@ -214,12 +214,12 @@ class Fences:
     def suite(self, name: str, options: dict, md) -> str:
         root, modules = self.reader.root, self.newest.modules
         if name == "tests/kernels":
-            outcomes, waiting = suites.outcomes(root, modules)
+            outcomes, waiting = kernel_outcomes.outcomes(root, modules)
             before = outputs.waiting_html(waiting, root) if waiting else ""
             table = outputs.suite_html(outcomes, root) + outputs.suite_ran_html(outcomes) if outcomes else ""
             return Markup('<div class="hb-suite">{}{}</div>').format(before, table)
         if name == "tests/kernels/random_cases":
-            cases, current = suites.random_cases(root, modules)
+            cases, current = kernel_outcomes.random_cases(root, modules)
             if not cases:
                 return outputs.notice_html(f"Random cases have never run on a GPU. {outputs.TO_RUN_RANDOM_CASES}")
             mark = "" if current else outputs.notice_html("An earlier run: what draws the cases has changed since.")
@@ -233,20 +233,20 @@ class Fences:
         """Returns one number; ``values`` has the grammar."""
         self.page.fences_seen["value", text] += 1
         try:
-            question = values.parse(text)
-            if question.snippet:
-                return str(self.value_of_record(text, question))
-            number, why = values.of_library(question, self.library)
-            return str(outputs.value_html(text, question.printed(number), why))
-        except (values.ValueFault, records.RecordError) as error:
+            query = values.parse(text)
+            if query.snippet:
+                return str(self.value_of_record(text, query))
+            number, why = values.of_library(query, self.library)
+            return str(outputs.value_html(text, query.printed(number), why))
+        except (values.ValueQueryError, records.RecordError) as error:
             raise self.page.error_at_fence("value", text, f"#!value {text}: {error}") from error
 
-    def value_of_record(self, text: str, question: values.Question) -> str:
-        self.page.valued.setdefault(question.snippet, text)
-        record = self.try_read(question.snippet)
+    def value_of_record(self, text: str, query: values.ValueQuery) -> str:
+        self.page.valued.setdefault(query.snippet, text)
+        record = self.try_read(query.snippet)
         if not record:
-            return outputs.value_html(text, "[has never run]", question.snippet)
-        number = question.printed(values.of_record(question, record))
+            return outputs.value_html(text, "[has never run]", query.snippet)
+        number = query.printed(values.of_record(query, record))
         return outputs.value_html(text, number, outputs.source_of_number(record), bool(record.behind))
 
     def resolve_facts(self, caption: str) -> str:
@@ -261,7 +261,7 @@ class Fences:
             fact = facts.find(name, self.page.chapter)
             with self.newest.track_reads():
                 today = fact()
-                record = self.newest.read(fact.address.partition(".")[0])
+                record = self.newest.read(fact.table.partition(".")[0])
         except (facts.FactError, records.RecordError) as error:
             raise self.page.error_at_mark("fact", name, error) from error
         if words != today:

@@ -14,7 +14,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from scripts.records import TABLE, Record, RecordError, machine
-from scripts.records.record import plain
+from scripts.records.record_file import plain
 from scripts.site.fences import symbols
 from scripts.site.meta.repository import to_clone
 
@@ -254,11 +254,11 @@ def provenance_html(ran: dict, name: str, url: str | None = None, earlier: bool 
     )
 
 
-def value_html(question: str, number: str, where: str, behind: bool = False) -> Markup:
+def value_html(query: str, number: str, where: str, behind: bool = False) -> Markup:
     """Returns a number in running text; ``where`` says on hover what it rests on."""
     mark = Markup(' <span class="hb-stale">an earlier run</span>') if behind else ""
     value = Markup('<span class="hb-value" data-value="{}" title="{}">{}{}</span>')
-    return value.format(question, where, as_printed(number), mark)
+    return value.format(query, where, as_printed(number), mark)
 
 
 def notice_html(text: str) -> Markup:

@@ -40,7 +40,7 @@ class FenceError(SuperFencesException, InlineHiliteException, PluginError):
 
 
 @dataclass
-class Page:
+class PageContext:
     """One page of the site while MkDocs renders it.
 
     text: its Markdown, which begins on line ``first_line`` of its file ``source``, as MkDocs has it

@@ -34,12 +34,12 @@ MULTIPLY = {"m": 1e3, "u": 1e6, "n": 1e9, "%": 100}
 EXTREMES = {"": None, "least": min, "most": max}
 
 
-class ValueFault(Exception):
-    """The number asked for is not there, or the question is not well put; the message says what there is."""
+class ValueQueryError(Exception):
+    """The number asked for is not there, or the query is not well put; the message says what there is."""
 
 
 @dataclass(frozen=True)
-class Question:
+class ValueQuery:
     """``selectors``: column -> the value that is wanted there, or the two values of a ratio with a slash between."""
 
     extreme: str
@@ -58,39 +58,39 @@ class Question:
         """The number, scaled and formatted.
 
         Raises:
-            ValueFault: if it is no number, or its format needs an integer and it is none.
+            ValueQueryError: if it is no number, or its format needs an integer and it is none.
         """
         if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
-            raise ValueFault(f"{number!r} stands there, which is not a number")
+            raise ValueQueryError(f"{number!r} stands there, which is not a number")
         if self.scale:
             number = number * MULTIPLY[self.scale] if self.scale in MULTIPLY else number / DIVIDE[self.scale]
         try:
             return format(number, self.format)
         except ValueError as error:
-            raise ValueFault(f"{number!r} cannot be printed as {self.format}: {error}") from error
+            raise ValueQueryError(f"{number!r} cannot be printed as {self.format}: {error}") from error
 
 
-def parse(text: str) -> Question:
+def parse(text: str) -> ValueQuery:
     """
     Raises:
-        ValueFault: if ``text`` does not follow the grammar.
+        ValueQueryError: if ``text`` does not follow the grammar.
     """
     words = WORD.findall(text)
     extreme = words.pop(0) if words and words[0] in EXTREMES else ""
     wanted = "`#!value snippet.table.column key=value … FORMAT` is wanted"
     if len(words) < 2 or "".join(text.split()) != "".join("".join(each.split()) for each in WORD.findall(text)):
-        raise ValueFault(wanted)  # a quote or a parenthesis that nothing closes belongs to no word
+        raise ValueQueryError(wanted)  # a quote or a parenthesis that nothing closes belongs to no word
     address, *between, format_spec = words
     if not FORMAT.fullmatch(format_spec):
-        raise ValueFault(f"{format_spec} is no format, such as d, .1f or ,.0f; {wanted}")
+        raise ValueQueryError(f"{format_spec} is no format, such as d, .1f or ,.0f; {wanted}")
     scale = between.pop() if between and between[-1] in DIVIDE | MULTIPLY else ""
     selectors = {}
     for word in between:
         key, equals, value = word.partition("=")
         if not equals or key in selectors:
-            raise ValueFault(f"{word} selects no row; {wanted}")
+            raise ValueQueryError(f"{word} selects no row; {wanted}")
         selectors[key] = value.replace('"', "")
-    return Question(extreme, address, selectors, scale, format_spec)
+    return ValueQuery(extreme, address, selectors, scale, format_spec)
 
 
 def split(text: str, separator: str) -> list[str]:
@@ -98,56 +98,56 @@ def split(text: str, separator: str) -> list[str]:
     return re.findall(rf'(?:[^{separator}"(]|"[^"]*"|\([^()]*\))+', text) or [text]
 
 
-def table_and_column(question: Question, record: Record) -> tuple[list[dict], str]:
-    """The rows of the table that a question asks, and its column.
+def table_and_column(query: ValueQuery, record: Record) -> tuple[list[dict], str]:
+    """The rows of the table that a query asks, and its column.
 
     Raises:
-        ValueFault: if the record has no such table or column.
+        ValueQueryError: if the record has no such table or column.
     """
-    address = question.address.split(".")
+    address = query.address.split(".")
     if len(address) != 3:
-        raise ValueFault(f"{question.address} is no address: snippet.table.column is wanted")
+        raise ValueQueryError(f"{query.address} is no address: snippet.table.column is wanted")
     _, name, column = address
     tables = {table["name"]: table for table in record.tables()}
     if name not in tables:
-        raise ValueFault(f"{record.name} has no table {name}; it has: {', '.join(tables) or 'none'}")
+        raise ValueQueryError(f"{record.name} has no table {name}; it has: {', '.join(tables) or 'none'}")
     rows, columns = tables[name]["rows"], [each["name"] for each in tables[name]["columns"]]
-    for key in (column, *question.selectors):
+    for key in (column, *query.selectors):
         if key not in columns:
-            raise ValueFault(f"{record.name}.{name} has no column {key}; it has: {', '.join(columns)}")
+            raise ValueQueryError(f"{record.name}.{name} has no column {key}; it has: {', '.join(columns)}")
     return rows, column
 
 
-def column_of_record(question: Question, record: Record) -> list[object]:
+def column_of_record(query: ValueQuery, record: Record) -> list[object]:
     """The numbers of a column, in the order of the rows that answer.
 
     Raises:
-        ValueFault: if no row answers, or one number is asked for.
+        ValueQueryError: if no row answers, or one number is asked for.
     """
-    rows, column = table_and_column(question, record)
-    if question.extreme:
-        raise ValueFault(f"{question.extreme} asks for one number, and a column is wanted")
-    return numbers(rows, column, question.selectors)
+    rows, column = table_and_column(query, record)
+    if query.extreme:
+        raise ValueQueryError(f"{query.extreme} asks for one number, and a column is wanted")
+    return numbers(rows, column, query.selectors)
 
 
-def of_record(question: Question, record: Record) -> object:
+def of_record(query: ValueQuery, record: Record) -> object:
     """The number that a record answers with.
 
     Raises:
-        ValueFault: if it has not exactly one answer.
+        ValueQueryError: if it has not exactly one answer.
     """
-    rows, column = table_and_column(question, record)
-    compared = [key for key, value in question.selectors.items() if "/" in value and not matching(rows, {key: value})]
+    rows, column = table_and_column(query, record)
+    compared = [key for key, value in query.selectors.items() if "/" in value and not matching(rows, {key: value})]
     if not compared:
-        if question.extreme:
-            return EXTREMES[question.extreme](numbers(rows, column, question.selectors))
-        return single(rows, question.selectors)[column]
-    sides = question.selectors[compared[0]].split("/")
+        if query.extreme:
+            return EXTREMES[query.extreme](numbers(rows, column, query.selectors))
+        return single(rows, query.selectors)[column]
+    sides = query.selectors[compared[0]].split("/")
     if len(compared) > 1 or len(sides) != 2:
-        raise ValueFault("a ratio is of two rows: one selector holds one slash")
-    first, second = (question.selectors | {compared[0]: side} for side in sides)
-    if question.extreme:
-        return EXTREMES[question.extreme](ratios(rows, column, compared[0], first, second))
+        raise ValueQueryError("a ratio is of two rows: one selector holds one slash")
+    first, second = (query.selectors | {compared[0]: side} for side in sides)
+    if query.extreme:
+        return EXTREMES[query.extreme](ratios(rows, column, compared[0], first, second))
     return divide(single(rows, first)[column], single(rows, second)[column])
 
 
@@ -156,7 +156,7 @@ def numbers(rows: list[dict], column: str, wanted: dict[str, str]) -> list[float
     answering = matching(rows, wanted)
     found = [row[column] for row in answering if row[column] is not None]
     if not found:
-        raise ValueFault(f"{len(answering)} rows answer, and none has a number")
+        raise ValueQueryError(f"{len(answering)} rows answer, and none has a number")
     return found
 
 
@@ -173,10 +173,12 @@ def ratios(rows: list[dict], column: str, compared: str, first: dict[str, str], 
         answering = [row for row in matching(rows, wanted) if row[column] is not None]
         sides.append({tuple(row[key] for key in select): row[column] for row in answering})
         if len(sides[-1]) != len(answering):
-            raise ValueFault(f"rows with {compared}={wanted[compared]} agree in {', '.join(select)}: which is meant?")
+            raise ValueQueryError(
+                f"rows with {compared}={wanted[compared]} agree in {', '.join(select)}: which is meant?"
+            )
     above, below = sides
     if not above.keys() & below.keys():
-        raise ValueFault(f"no two rows that differ in {compared} agree in {', '.join(select)}")
+        raise ValueQueryError(f"no two rows that differ in {compared} agree in {', '.join(select)}")
     return [divide(above[key], below[key]) for key in above if key in below]
 
 
@@ -194,60 +196,60 @@ def single(rows: list[dict], wanted: dict[str, str]) -> dict:
             there += f"; {key} is one of {', '.join(dict.fromkeys(str(row[key]) for row in rows))}"
     differ = [key for key in rows[0] if len({str(row[key]) for row in answering}) > 1]
     there += f"; they differ in {', '.join(differ)}" if differ else ""
-    raise ValueFault(f"{len(answering)} rows answer, and one is wanted{there}")
+    raise ValueQueryError(f"{len(answering)} rows answer, and one is wanted{there}")
 
 
 def divide(first: object, second: object) -> float:
     try:
         return first / second
     except (TypeError, ZeroDivisionError) as error:
-        raise ValueFault(f"{first!r} cannot be divided by {second!r}") from error
+        raise ValueQueryError(f"{first!r} cannot be divided by {second!r}") from error
 
 
-def of_hardware(question: Question, hardware: ModuleType) -> tuple[float, str]:
+def of_hardware(query: ValueQuery, hardware: ModuleType) -> tuple[float, str]:
     """A constant of the registry, and what it rests on."""
     chips = {name: chip for name, chip in vars(hardware).items() if name.isupper() and isinstance(chip, dict)}
-    _, chip, *name = (part.strip('"') for part in split(question.address, "."))
+    _, chip, *name = (part.strip('"') for part in split(query.address, "."))
     if chip not in chips:
-        raise ValueFault(f"the registry of hardware has no {chip}; it has: {', '.join(chips)}")
+        raise ValueQueryError(f"the registry of hardware has no {chip}; it has: {', '.join(chips)}")
     if len(name) != 1 or name[0] not in chips[chip]:
-        raise ValueFault(f"{chip} has no {'.'.join(name)!r} in the registry; it has: {', '.join(chips[chip])}")
+        raise ValueQueryError(f"{chip} has no {'.'.join(name)!r} in the registry; it has: {', '.join(chips[chip])}")
     constant = chips[chip][name[0]]
     return constant.value, f"{constant.source} ({constant.trust})"
 
 
-def of_cost(question: Question, cost: ModuleType) -> tuple[float, str]:
+def of_cost(query: ValueQuery, cost: ModuleType) -> tuple[float, str]:
     """What a cost function returns, or a field of it, and the call."""
-    call = question.address.removeprefix("cost.")
+    call = query.address.removeprefix("cost.")
 
     def evaluate(node: ast.expr) -> object:
         match node:
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=named):
                 if not callable(vars(cost).get(name)):
-                    raise ValueFault(f"there is no cost function {name}")
+                    raise ValueQueryError(f"there is no cost function {name}")
                 by_name = {each.arg: ast.literal_eval(each.value) for each in named}
                 return vars(cost)[name](*map(ast.literal_eval, arguments), **by_name)
             case ast.Attribute(value=whole, attr=field):
                 return getattr(evaluate(whole), field)
             case ast.Subscript(value=whole, slice=place):
                 return evaluate(whole)[ast.literal_eval(place)]
-        raise ValueFault(f"{ast.unparse(node)} is no call of a cost function")
+        raise ValueQueryError(f"{ast.unparse(node)} is no call of a cost function")
 
     try:
         return evaluate(ast.parse(call, mode="eval").body), f"counted: {call}"
     except (ValueError, TypeError, SyntaxError, AttributeError, LookupError) as error:
-        raise ValueFault(f"{call}: {error}") from error
+        raise ValueQueryError(f"{call}: {error}") from error
 
 
-ANSWERS: dict[str, Callable[[Question, ModuleType], tuple[float, str]]] = {"hardware": of_hardware, "cost": of_cost}
+ANSWERS: dict[str, Callable[[ValueQuery, ModuleType], tuple[float, str]]] = {"hardware": of_hardware, "cost": of_cost}
 
 
-def of_library(question: Question, modules: dict[str, ModuleType]) -> tuple[float, str]:
+def of_library(query: ValueQuery, modules: dict[str, ModuleType]) -> tuple[float, str]:
     """The number that the hardware registry or a cost function answers with, and what it rests on.
 
     modules: ``{"hardware": …, "cost": …}``
     """
-    if question.extreme or question.selectors:
-        raise ValueFault("least, most and selectors ask a table of a record")
-    name = question.address.partition(".")[0]
-    return ANSWERS[name](question, modules[name])
+    if query.extreme or query.selectors:
+        raise ValueQueryError("least, most and selectors ask a table of a record")
+    name = query.address.partition(".")[0]
+    return ANSWERS[name](query, modules[name])

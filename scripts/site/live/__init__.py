@@ -54,7 +54,7 @@ class Pieces:
         self.load("frame.js")
         self.load(f"{name}.js")
         try:
-            return json.loads(self.engine.eval(f"still({json.dumps(name)}, {json.dumps(json.dumps(state))})"))
+            return json.loads(self.engine.eval(f"drawStatic({json.dumps(name)}, {json.dumps(json.dumps(state))})"))
         except quickjs.JSException as error:
             raise PieceError(f"{name}: {str(error).partition(chr(10))[0]}") from error
 
@@ -69,7 +69,7 @@ class Pieces:
         if module in self.loaded:
             return
         self.loaded.add(module)
-        path = HERE / "still.js" if module == "lit-html" else self.folder / module
+        path = HERE / "static_lit.js" if module == "lit-html" else self.folder / module
         text = path.read_text(encoding="utf-8")
         exported = ["default: $default" if default else name for default, _, name in EXPORT.findall(text)]
         text = IMPORT.sub(self.imported, text)

@@ -17,7 +17,7 @@ const written = (value) =>
 const calls = (module, name, rows) => written(read(rows).map((row) => modules[module][name](...row)));
 
 /** The drawing of a piece in a state, as JSON: Python cannot take a long text that QuickJS keeps in parts. */
-function still(name, asked) {
+function drawStatic(name, asked) {
   const { stateFrom, drawPiece } = modules["frame.js"];
   const piece = modules[`${name}.js`].default;
   const state = stateFrom(piece, read(asked));

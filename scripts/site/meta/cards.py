@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mkdocs.exceptions import PluginError
 
-from scripts.site.pages.order import Chapter, chapter_name
+from scripts.site.pages.navigation import Chapter, chapter_name
 
 SHOWN = re.compile(r"<desc>(.+?)</desc>", re.DOTALL)
 OF_SITE = "Queries stay on the chip, keys and values stream past, and the square of scores is never written to memory."

@@ -18,7 +18,7 @@ from scripts.records import Missing, Reader, Record, machine
 from scripts.site.fences import outputs
 from scripts.site.live import Pieces
 from scripts.site.meta import reading
-from scripts.site.pages.order import ROMAN, Chapter
+from scripts.site.pages.navigation import ROMAN, Chapter
 
 RACE = "flash_first"  # the snippet that timed the two
 SHAPE = re.compile(r"\[batch, heads, sequence, head_dim\] = \[(\d+), (\d+), (\d+), (\d+)\]")
@@ -81,7 +81,7 @@ def question(chapter: Chapter, home: dict) -> str:
 
 def sentence(pieces: Pieces) -> Markup:
     """The sentence as it looks before anybody has asked it anything."""
-    ((view,)) = pieces.calls("home.view.js", "still", [[]])
+    ((view,)) = pieces.calls("home.view.js", "drawStatic", [[]])
     return Markup(re.sub(r"\s*\n\s*", " ", view["text"]))
 
 

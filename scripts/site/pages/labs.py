@@ -14,7 +14,7 @@ CATALOGUE = "scripts/labs/catalogue"
 
 
 @dataclass(frozen=True)
-class Lab:
+class LabPage:
     """name: of its page, ``vector-add``   chapter: of that of its chapter, ``first-kernel``"""
 
     name: str
@@ -52,14 +52,14 @@ class Lab:
         )
 
 
-def all_labs(root: Path) -> list[Lab]:
+def all_labs(root: Path) -> list[LabPage]:
     """All labs, by number."""
     labs = []
     for path in root.glob(f"{CATALOGUE}/*/about.toml"):
         settings = tomllib.loads(path.read_text(encoding="utf-8"))
         name = path.parent.name.replace("_", "-")
         known = (settings[each] for each in ("number", "title", "chapter", "minutes"))
-        labs.append(Lab(name, *known, tuple(settings["functions"])))
+        labs.append(LabPage(name, *known, tuple(settings["functions"])))
     return sorted(labs, key=lambda lab: lab.number)
 
 
@@ -87,7 +87,7 @@ def write_notebooks(site_dir: str, root: Path, site_url: str) -> None:
         nbformat.write(notebook(lab, root, site_url), path)
 
 
-def notebook(lab: Lab, root: Path, site_url: str):
+def notebook(lab: LabPage, root: Path, site_url: str):
     page = TASK.search((root / "docs" / lab.page).read_text(encoding="utf-8"))
     folder = lab.name.replace("-", "_")
     start = (root / CATALOGUE / folder / "start.py").read_text(encoding="utf-8").rstrip()

@@ -16,8 +16,8 @@ from scripts.records import Reader
 from scripts.site.live import Pieces
 from scripts.site.meta import reading
 from scripts.site.meta.repository import to_clone
-from scripts.site.pages import api, home, labs, order, peer_bars
-from scripts.site.pages.order import Chapter
+from scripts.site.pages import api, home, labs, navigation, peer_bars
+from scripts.site.pages.navigation import Chapter
 from scripts.site.pages.sheets import Sheets
 
 LIVE = re.compile(r"^``` live.*\n(\w+).*\n```$", re.MULTILINE)
@@ -54,8 +54,8 @@ class Placeholders:
         self.chapters, self.reader, self.pieces, self.layout = chapters, reader, pieces, layout
         self.labs = labs.all_labs(reader.root)
         self.copies = copies
-        pages = list(order.pages(nav))
-        self.sheets = {page: name for page in pages if (name := order.sheet_name(page))}
+        pages = list(navigation.pages(nav))
+        self.sheets = {page: name for page in pages if (name := navigation.sheet_name(page))}
         self.rooms = [docs / page for page in pages if page.startswith("api/")]
         self.docs = docs
         self.marks = {
@@ -142,7 +142,7 @@ class Placeholders:
         paths = {name: self.reader.path(name) for name in self.reader.names()}
         return "\n\n".join(
             f"## {chapter.numbered}\n\n" + "\n".join(map(self.line, names))
-            for chapter, names in order.snippets(self.chapters, paths)
+            for chapter, names in navigation.snippets(self.chapters, paths)
         )
 
     def line(self, snippet: str) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from scripts.site.pages.order import Chapter
+from scripts.site.pages.navigation import Chapter
 
 PAGE = Markup(
     '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><meta name="robots" '

@@ -35,9 +35,9 @@ from mkdocs.structure.files import File
 from scripts import records
 from scripts.facts.quantities import is_earlier
 from scripts.site import cache
-from scripts.site.markup.unbroken import unbroken
+from scripts.site.markup.no_break import add_no_breaks
 from scripts.site.pages import demos
-from scripts.site.pages.order import sheet_name
+from scripts.site.pages.navigation import sheet_name
 
 STEP = re.compile(r"^<!-- step (\d+) min((?:, \d+: \d+)*) -->$", re.MULTILINE)
 VERSION = re.compile(r", (\d+): (\d+)")
@@ -117,7 +117,7 @@ class Sheets:
                 empty = import_module("scripts.chapters.board").Board()
                 for _ in steps(page.read_text(encoding="utf-8")):
                     empty.step(str(fault))
-                    empty.rub()
+                    empty.erase()
                     empty.words(240, 135, "awaits its run")
                 return empty
 
@@ -130,7 +130,7 @@ class Sheets:
         drawn_from = cache.digest(("kernels/bench", "scripts/chapters"))
         pages = self.cache.get(drawn_from) or self.cache.put(list(self.worksheets.pages()), drawn_from)
         for address, html in pages:
-            yield File.generated(config, f"{WORKSHEETS}/{address}", content=unbroken(html))
+            yield File.generated(config, f"{WORKSHEETS}/{address}", content=add_no_breaks(html))
         for name, drawn_board in self.boards.items():
             for step in range(1, drawn_board.steps + 1):
                 yield File.generated(config, f"{FOLDER}/{name}/{step}.svg", content=drawn_board.svg(step))

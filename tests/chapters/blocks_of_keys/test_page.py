@@ -5,7 +5,7 @@ import re
 import pytest
 
 from kernels.bench.cost import qkvo_bytes, requested_bytes
-from tests.chapters.rows import chip
+from tests.chapters.rows import h100
 from tests.docs.page_text import DRAWINGS
 
 N, D, QUERIES = 8192, 128, 64
@@ -20,5 +20,5 @@ def test_keys_and_values_are_asked_for_once_for_each_block_of_queries(queries, t
 def test_the_strip_is_drawn_to_scale():
     text = (DRAWINGS / "blocks-of-keys-score-strip.svg").read_text(encoding="utf-8")
     whole, registers, row = (float(height) for height in re.findall(r'<rect[^>]*height="([\d.]+)"', text))
-    assert whole / registers == QUERIES * N * 4 / chip("registers per SM")
+    assert whole / registers == QUERIES * N * 4 / h100("registers per SM")
     assert whole / row == QUERIES

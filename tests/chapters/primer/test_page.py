@@ -6,11 +6,11 @@ import pytest
 
 from kernels.bench.cost import mib
 from scripts.chapters.primer.figures import tile_reuse
-from tests.chapters.rows import chip, row
+from tests.chapters.rows import h100, row
 from tests.docs.page_text import DRAWINGS, drawing_text
 
-SMS, CLOCK, PEAK, HBM = map(chip, ("sms", "tensor core clock", "bf16 peak", "hbm bandwidth"))
-SHARED_CLOCK, LANES = chip("shared memory per clock"), chip("fp32 lanes")
+SMS, CLOCK, PEAK, HBM = map(h100, ("sms", "tensor core clock", "bf16 peak", "hbm bandwidth"))
+SHARED_CLOCK, LANES = h100("shared memory per clock"), h100("fp32 lanes")
 HBM_CLOCK = HBM / SMS / CLOCK  # bytes a clock for each SM
 STORE = 256 * 2**10  # what shared memory and L1 divide on an SM: NVIDIA's Hopper Tuning Guide
 REGISTERS_CLOCK = LANES / 2 * 3 * 4  # a multiply-add reads 3 numbers of 4 bytes
@@ -38,7 +38,7 @@ def test_the_drawn_gpu_is_to_scale(l2):
     assert float(branch.get("height")) == pipes["shared memory"]
     stores = {rect.get("data-store"): float(rect.get("width")) for rect in drawing.iter() if rect.get("data-store")}
     shared = stores["shared memory"] / sum(stores.values())
-    assert shared == pytest.approx(chip("shared memory per SM") / STORE, rel=0.002)
+    assert shared == pytest.approx(h100("shared memory per SM") / STORE, rel=0.002)
     groups = {group.get("data-what"): list(group) for group in drawing.iter() if group.get("data-what")}
     assert len(groups["sms"]) == SMS and len(groups["warps"]) % 32 == 0
 
@@ -46,13 +46,13 @@ def test_the_drawn_gpu_is_to_scale(l2):
 def test_the_drawn_gpu_has_the_figures_of_the_registry(l2):
     labels = drawing_text("primer-gpu")
     for label in [
-        f"registers {chip('registers per SM') / 2**10:.0f} KiB",
-        f"shared memory up to {chip('shared memory per SM') / 2**10:.0f} KiB",
-        f"L2 cache {mib(chip('l2')):.0f} MiB, {l2 / 1e12:.1f} TB/s",
+        f"registers {h100('registers per SM') / 2**10:.0f} KiB",
+        f"shared memory up to {h100('shared memory per SM') / 2**10:.0f} KiB",
+        f"L2 cache {mib(h100('l2')):.0f} MiB, {l2 / 1e12:.1f} TB/s",
         f"{l2 / SMS / CLOCK:.0f} B per clock, each SM",
-        f"HBM {chip('hbm') / 1e9:.0f} GB, {HBM / 1e12:.2f} TB/s",
+        f"HBM {h100('hbm') / 1e9:.0f} GB, {HBM / 1e12:.2f} TB/s",
         f"{LANES} FLOP per clock",
-        f"{chip('bf16 tensor core')} FLOP per clock",
+        f"{h100('bf16 tensor core')} FLOP per clock",
         f"{REGISTERS_CLOCK:.0f} B per clock",
         f"{SHARED_CLOCK} B per clock",
         f"{HBM_CLOCK:.1f} B per clock, each SM",
@@ -62,7 +62,7 @@ def test_the_drawn_gpu_has_the_figures_of_the_registry(l2):
 
 
 def test_the_figure_levels_off_where_the_ridges_are():
-    edges = [2 * PEAK / chip("shared memory bandwidth"), 2 * PEAK / HBM]
+    edges = [2 * PEAK / h100("shared memory bandwidth"), 2 * PEAK / HBM]
     for trace, edge in zip(tile_reuse.figure().data, edges, strict=True):
         for x, y in zip(trace.x, trace.y, strict=True):
             assert y == pytest.approx(min(1, x / edge) * PEAK / 1e12)

@@ -4,22 +4,22 @@ from xml.etree import ElementTree
 
 from kernels.bench.cost import mib, qkvo_bytes, square_bytes
 from kernels.bench.hardware import H200
-from tests.chapters.rows import chip, row
+from tests.chapters.rows import h100, row
 from tests.docs.page_text import DRAWINGS, drawing_text
 
 SQUARE, LEAST = mib(square_bytes(8192, 2)), mib(qkvo_bytes(8192, 128, 2))
-REGISTERS, SHARED = (mib(chip("sms") * chip(f"{what} per SM")) for what in ("registers", "shared memory"))
+REGISTERS, SHARED = (mib(h100("sms") * h100(f"{what} per SM")) for what in ("registers", "shared memory"))
 L2 = mib(H200["l2"].value)
 
 
 def test_the_drawn_kitchen_has_the_figures_of_the_registry():
     labels = drawing_text("traffic-kitchen")
     for label in [
-        f"{chip('sms')} SMs, each with",
-        f"registers {chip('registers per SM') / 2**10:.0f} KiB",
-        f"shared mem. {chip('shared memory per SM') / 2**10:.0f} KiB",
-        f"{L2:.0f} MiB (H100: {mib(chip('l2')):.0f} MiB)",
-        f"{H200['hbm'].value / 1e9:.0f} GB (H100: {chip('hbm') / 1e9:.0f} GB)",
+        f"{h100('sms')} SMs, each with",
+        f"registers {h100('registers per SM') / 2**10:.0f} KiB",
+        f"shared mem. {h100('shared memory per SM') / 2**10:.0f} KiB",
+        f"{L2:.0f} MiB (H100: {mib(h100('l2')):.0f} MiB)",
+        f"{H200['hbm'].value / 1e9:.0f} GB (H100: {h100('hbm') / 1e9:.0f} GB)",
     ]:
         assert label in labels
 
@@ -30,14 +30,14 @@ def test_what_all_stations_get_is_drawn_beside_the_link_that_gives_it():
     head = next(text for text in texts if text.text == "all together")
     column = [text.text for text in texts if text.get("x") == head.get("x")]
     arithmetic, together = (
-        f"{chip('bf16 peak') / 1e12:.0f} TFLOP/s",
-        f"{chip('shared memory bandwidth') / 1e12:.0f} TB/s",
+        f"{h100('bf16 peak') / 1e12:.0f} TFLOP/s",
+        f"{h100('shared memory bandwidth') / 1e12:.0f} TB/s",
     )
     pantry, hallway = (
         f"{row('l2_speed', 'sizes', size=16)['speed']:.1f} TB/s",
         f"{H200['hbm bandwidth'].value / 1e12:.1f} TB/s",
     )
-    narrower = f"H100: {chip('hbm bandwidth') / 1e12:.2f} TB/s"
+    narrower = f"H100: {h100('hbm bandwidth') / 1e12:.2f} TB/s"
     assert column == ["all together", arithmetic, together, "at least", pantry, hallway, narrower]
     links = {together: ("registers", "shared mem."), pantry: ("228 KiB", "L2, one pantry for all")}
     for label, (above, below) in (links | {hallway: ("60 MiB (H100: 50 MiB)", "HBM, the storeroom")}).items():

@@ -26,10 +26,10 @@ from time import perf_counter
 
 import torch
 
-from scripts.records import ROOT, RecordError, suite
+from scripts.records import ROOT, RecordError, kernel_outcomes
 from scripts.records.digest import Modules
-from scripts.records.record import refuse_unfit
-from scripts.records.watched import provenance
+from scripts.records.record_file import refuse_unfit
+from scripts.records.run_tracer import provenance
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if options.case is not None:
             return again(options.seed, options.case)
-        if not options.all and suite.random_cases(ROOT, Modules(ROOT))[1]:
+        if not options.all and kernel_outcomes.random_cases(ROOT, Modules(ROOT))[1]:
             print("the record of random cases is current")
             return 0
         seed = secrets.randbelow(10**9) if options.seed is None else options.seed
@@ -76,7 +76,7 @@ def again(seed: int, case: int) -> int:
 def count(minutes: float, seeds: list[int], ran: dict) -> int:
     """Compiles, counts, prints what came of it and keeps it; returns 1 if a case failed.
 
-    ran: where it runs, as ``watched.provenance``
+    ran: where it runs, as ``run_tracer.provenance``
 
     Raises:
         Unfit: on a GPU of which no record can be made.
@@ -86,7 +86,7 @@ def count(minutes: float, seeds: list[int], ran: dict) -> int:
 
     if ran["gpu"]:
         refuse_unfit("random cases", ran)
-    before = suite.digest_of_random_cases(Modules(ROOT))
+    before = kernel_outcomes.digest_of_random_cases(Modules(ROOT))
     whole, started = Tally(), perf_counter()
     with ProcessPoolExecutor(len(seeds), mp_context=multiprocessing.get_context("spawn")) as pool:
         if ran["gpu"]:
@@ -104,14 +104,14 @@ def count(minutes: float, seeds: list[int], ran: dict) -> int:
     failures = [failure._asdict() for failure in whole.failures]
     for failure in failures:
         print(told(failure))
-    if suite.digest_of_random_cases(Modules(ROOT)) != before:
+    if kernel_outcomes.digest_of_random_cases(Modules(ROOT)) != before:
         raise RecordError("a module that random cases reach was edited while they ran; run them again")
     if not ran["gpu"]:
         print("no GPU: nothing is recorded")
         return int(bool(whole.failed))
     forms = {form: {"cases": whole.cases[form], "worst": round(whole.worst[form], 3)} for form in whole.cases}
     counted = {"forms": forms, "seeds": seeds, "seconds": 60 * minutes, "failed": whole.failed, "failures": failures}
-    suite.keep(ROOT, suite.RANDOM_CASES, counted | {"digest": before, "ran": ran})
+    kernel_outcomes.keep(ROOT, kernel_outcomes.RANDOM_CASES, counted | {"digest": before, "ran": ran})
     return int(bool(whole.failed))
 
 

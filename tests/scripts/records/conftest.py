@@ -10,7 +10,7 @@ import nbformat
 import pytest
 
 from scripts.records import METADATA, ROOT, Reader
-from scripts.records.record import write
+from scripts.records.record_file import write
 from scripts.records.snippets import is_code
 
 collect_ignore = ["miniature"]  # its tests are for the project
@@ -50,7 +50,7 @@ class Project:
         notebook = self.reader().snippet(name).notebook()
         for cell in filter(is_code, notebook.cells):
             cell.outputs = [nbformat.v4.new_output("stream", text=f"{cell.id}\n")]
-        notebook.metadata[METADATA] = WHERE | {"executed": ["any"], "digest": self.reader().digest(name)} | ran
+        notebook.metadata[METADATA] = WHERE | {"executed": ["any"], "digest": self.reader().digests(name)} | ran
         write(self.path(name), notebook)
         return self.path(name).read_bytes()
 

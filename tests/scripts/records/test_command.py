@@ -75,8 +75,8 @@ def test_what_was_executed_is_noted(read, name):
 WATCH = """
 import _thread, os, sys
 sys.path.append("scripts/records")
-import watched
-watched.start("apart")
+import run_tracer
+run_tracer.start("apart")
 os.write(2, b"from C")
 from kernels.base import Counter
 from kernels.launch import launch
@@ -86,7 +86,7 @@ over.acquire()
 _thread.start_new_thread(elsewhere, ())
 over.acquire()
 Counter().up(2)
-watched.report("apart")
+run_tracer.report("apart")
 """
 
 
@@ -105,7 +105,7 @@ def test_a_commit_has_a_plus_once_code_has_changed(project):
     change, found = "echo 'x = 1' >> kernels/base.py", []
     for step in ("true", git, "touch snippets/chapter/new.record.ipynb", change):
         project.run("sh", "-c", step)
-        found.append(project.run("-c", "import watched; print(watched.commit())", **alone).stdout.strip())
+        found.append(project.run("-c", "import run_tracer; print(run_tracer.commit())", **alone).stdout.strip())
     assert len(found[1]) == 8 and found == ["None", found[1], found[1], f"{found[1]}+"]
 
 

@@ -46,28 +46,28 @@ CHANGES = [
 
 @pytest.mark.parametrize("path, old, new, changed", CHANGES)
 def test_a_change_is_named(project, path, old, new, changed):
-    before = project.reader().digest("chain")
+    before = project.reader().digests("chain")
     project.edit(path, old, new)
-    after = project.reader().digest("chain")
+    after = project.reader().digests("chain")
     assert {part for part in before.keys() | after.keys() if before.get(part) != after.get(part)} == changed
 
 
 def test_a_name_of_the_packages_list_leads_to_its_module_and_needs_no_list(project):
-    before = project.reader().digest("chain")
+    before = project.reader().digests("chain")
     project.edit("kernels/__init__.py", 'nothing."""', 'nothing."""\n\nLIST = {"triple": "other", "no": "no"}')
     project.edit(BASE, "class", "from kernels import triple\n\n\nclass")
-    assert project.reader().digest("chain").keys() - before.keys() == {"kernels.other"}
+    assert project.reader().digests("chain").keys() - before.keys() == {"kernels.other"}
     project.edit("kernels/__init__.py", '"no": "no"', '"more": "other"')
-    assert project.reader().digest("chain").keys() - before.keys() == {"kernels.other"}
+    assert project.reader().digests("chain").keys() - before.keys() == {"kernels.other"}
     project.edit("kernels/__init__.py", '"triple": "other"', '"triple": "bench.hardware"')
-    assert project.reader().digest("chain").keys() - before.keys() == {"kernels.bench.hardware"}
+    assert project.reader().digests("chain").keys() - before.keys() == {"kernels.bench.hardware"}
 
 
 @pytest.mark.parametrize("content, said", [(b"x = (\n", "never closed"), (b"\0", "null"), (b"\xe9", "isn't UTF-8")])
 def test_a_module_that_is_not_python_is_named(project, content, said):
     (project.root / BASE).write_bytes(content)
     with pytest.raises(RecordError, match=f"kernels.base.*{said}"):
-        project.reader().digest("chain")
+        project.reader().digests("chain")
 
 
 # The other Pythons have no nbformat, which scripts.records imports: here the package is empty.
@@ -78,7 +78,7 @@ package = sys.modules["scripts.records"] = types.ModuleType("scripts.records")
 package.__path__ = ["scripts/records"]
 from scripts.records.digest import Modules, significant_text
 modules = Modules(Path.cwd())
-print([significant_text(sys.argv[1]), modules.digest(modules.reachable("import kernels, tests.conftest"))])
+print([significant_text(sys.argv[1]), modules.digests(modules.reachable("import kernels, tests.conftest"))])
 """
 SYNTAX = (
     FUNCTION
@@ -95,6 +95,6 @@ class C:
 
 def test_a_digest_is_the_same_on_every_python(any_python):
     modules = Modules(ROOT)
-    here = modules.digest(modules.reachable("import kernels, tests.conftest"))
+    here = modules.digests(modules.reachable("import kernels, tests.conftest"))
     run = subprocess.run([any_python, "-W", "error", "-c", ALONE, SYNTAX], cwd=ROOT, capture_output=True, text=True)
     assert run.stdout == f"{[significant_text(SYNTAX), here]}\n" and len(here) > 50, run.stderr

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scripts.records import suite
+from scripts.records import kernel_outcomes
 from scripts.records.digest import Modules
 from tests.scripts.records.conftest import Project
 
@@ -18,17 +18,17 @@ def ran(tmp_path_factory):
     project.write("pytest.ini", f"[pytest]\naddopts = --deselect {DOUBLE}\n")
     run = project.run("-m", "scripts.gpu_tests", PYTEST_ADDOPTS="-k later")
     assert run.returncode == 0 and "2 passed, 2 skipped, 1 xfailed" in run.stdout, run.stdout + run.stderr
-    return (project.root / suite.TESTS).read_text()
+    return (project.root / kernel_outcomes.TESTS).read_text()
 
 
 @pytest.fixture
 def project(project, ran):
-    project.write(suite.TESTS, ran)
+    project.write(kernel_outcomes.TESTS, ran)
     return project
 
 
 def outcomes(project) -> tuple[dict[str, dict], list[str]]:
-    return suite.outcomes(project.root, Modules(project.root))
+    return kernel_outcomes.outcomes(project.root, Modules(project.root))
 
 
 def test_an_outcome_is_told_by_file_test_and_reason_with_where_it_ran(project):
@@ -83,4 +83,4 @@ REFUSED += [("pass", "0", "the kernels' tests would run without a GPU")]
 def test_a_run_that_cannot_be_kept_leaves_the_old_record(project, ran, line, gpus, said):
     project.write(MORE, f"import os, pytest\nfrom kernels import base\n\ndef test_more():\n    {line}\n")
     run = project.run("-m", "scripts.gpu_tests", GPUS=gpus)
-    assert run.returncode == 1 and said in run.stderr and (project.root / suite.TESTS).read_text() == ran
+    assert run.returncode == 1 and said in run.stderr and (project.root / kernel_outcomes.TESTS).read_text() == ran

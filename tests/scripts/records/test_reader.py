@@ -7,7 +7,7 @@ import pytest
 
 from scripts import records
 from scripts.records import METADATA, Missing, RecordError, Stale
-from scripts.records.record import store
+from scripts.records.record_file import write_atomically
 
 RECORD = "snippets/chapter/chain.record.ipynb"
 BEHIND, LISTED = "snippets/behind.toml", 'chain = "It needs a day."'
@@ -59,9 +59,9 @@ def test_stale_stops_unless_it_is_listed(project):
 def test_a_module_that_is_not_reached_does_not_matter_nor_whether_it_is_there(project):
     """A run that reached more, by a coarser rule, is of today's source if all that is reached today is as it was."""
     project.edit("kernels/base.py", "class", "import kernels.other\n\n\nclass")
-    more = project.reader().digest("chain")
+    more = project.reader().digests("chain")
     project.edit("kernels/base.py", "import kernels.other\n\n\n", "")
-    project.pretend("chain", digest=more | project.reader().digest("chain") | {"kernels.bench.gone": "0"})
+    project.pretend("chain", digest=more | project.reader().digests("chain") | {"kernels.bench.gone": "0"})
     project.edit("kernels/other.py", "1", "2")
     assert faults(project) == {}
     (project.root / "kernels/other.py").unlink()
@@ -145,5 +145,5 @@ def test_a_full_disk_leaves_the_old_record_and_nothing_beside_it(project, monkey
     before, files = project.path("chain").read_bytes(), {*project.path("chain").parent.iterdir()}
     monkeypatch.setattr(os, "fsync", lambda file: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        store(project.path("chain"), "new")
+        write_atomically(project.path("chain"), "new")
     assert project.path("chain").read_bytes() == before and {*project.path("chain").parent.iterdir()} == files

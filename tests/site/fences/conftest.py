@@ -10,9 +10,9 @@ from mkdocs.config import load_config
 
 from scripts import records
 from scripts.records import ROOT
-from scripts.records.suite import RANDOM_CASES, TESTS, digest_of_file, digest_of_random_cases, keep
+from scripts.records.kernel_outcomes import RANDOM_CASES, TESTS, digest_of_file, digest_of_random_cases, keep
 from scripts.site.fences import Fences
-from scripts.site.fences.page import FenceError, Page
+from scripts.site.fences.page import FenceError, PageContext
 
 TABLE = {
     "name": "times",
@@ -113,7 +113,7 @@ class Renderer:
         keep(self.root, RANDOM_CASES, {"ran": RAN, "digest": digest_of_random_cases(self.shelf.modules)} | kept)
 
     def html(self, text, is_earlier=False):
-        self.fences.set_page(Page("chapters/one/", text, self.first_line, "chapters/one/index.md", is_earlier))
+        self.fences.set_page(PageContext("chapters/one/", text, self.first_line, "chapters/one/index.md", is_earlier))
         converter = markdown.Markdown(
             extensions=self.config.markdown_extensions, extension_configs=self.config.mdx_configs
         )

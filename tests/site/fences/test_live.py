@@ -59,7 +59,7 @@ def test_an_earlier_run_is_marked_and_a_stale_one_stops_the_build(renderer):
 
 
 @pytest.mark.parametrize(
-    ("question", "words"),
+    ("query", "words"),
     [
         ("first.columns.key .9g", "has no table columns"),
         ("first.rows.keys .9g", "has no column keys; it has: element, key, value"),
@@ -69,6 +69,6 @@ def test_an_earlier_run_is_marked_and_a_stale_one_stops_the_build(renderer):
         ("hardware.H100.hbm .1f", "a column of a record is wanted"),
     ],
 )
-def test_a_row_that_is_not_there_stops_the_build_and_its_line_is_named(renderer, question, words):
-    message = renderer.refused(f'# One\n\n``` live {CAPTION}\nblock key="#!value {question}"\n```\n')
-    assert words in message and message.startswith(f"line 3: block: #!value {question}: ")
+def test_a_row_that_is_not_there_stops_the_build_and_its_line_is_named(renderer, query, words):
+    message = renderer.refused(f'# One\n\n``` live {CAPTION}\nblock key="#!value {query}"\n```\n')
+    assert words in message and message.startswith(f"line 3: block: #!value {query}: ")

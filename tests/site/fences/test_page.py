@@ -6,7 +6,7 @@ from markdown import Markdown
 
 from scripts import facts, records
 from scripts.site.fences.fact_marks import Marks
-from scripts.site.fences.page import FenceError, Page
+from scripts.site.fences.page import FenceError, PageContext
 from tests.site.fences.conftest import MERGED, NEVER, record_of
 
 LINK, OTHER = "[run](../snippets/first.ipynb)", "[other](../snippets/second.ipynb)"
@@ -107,8 +107,8 @@ def test_a_number_has_its_record_shown_or_linked_on_the_page(renderer):
     ],
 )
 def test_a_wrong_equation_and_a_typed_measurement_stop_the_build(text, words):
-    Page(text=text, is_earlier=True).check_numbers()
-    page = Page(text=text, first_line=10)
+    PageContext(text=text, is_earlier=True).check_numbers()
+    page = PageContext(text=text, first_line=10)
     if not words:
         return page.check_numbers()
     with pytest.raises(FenceError) as caught:
@@ -126,7 +126,7 @@ def test_a_wrong_equation_and_a_typed_measurement_stop_the_build(text, words):
     ],
 )
 def test_a_link_to_a_chapter_has_its_number(text, why):
-    page = Page(text=text, source="chapters/online-softmax/notes.md")
+    page = PageContext(text=text, source="chapters/online-softmax/notes.md")
     numbers = {"online-softmax": 7, "hopper": 9}
     if not why:
         return page.check_chapter_numbers(numbers)
@@ -230,12 +230,12 @@ def test_a_quotation_mark_behind_a_fact_stops_the_build(renderer, fact):
 )
 def test_html_that_could_be_taken_for_a_quotation_is_refused(forged):
     with pytest.raises(FenceError, match=r"^line [34]: .* is typed on the page"):
-        Page(text=f"One.\n\n{forged}\n").refuse_typed_html()
+        PageContext(text=f"One.\n\n{forged}\n").refuse_typed_html()
 
 
 @pytest.mark.parametrize("text", ["`<pre>` and ``a `<code>` b``", '<div class="hb-sheet" markdown>', "a < b, <br>"])
 def test_other_html_is_none_of_that(text):
-    Page(text=text).refuse_typed_html()
+    PageContext(text=text).refuse_typed_html()
 
 
 @pytest.mark.parametrize(

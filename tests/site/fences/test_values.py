@@ -26,12 +26,12 @@ def renderer(renderer):
     return renderer
 
 
-def value_text(renderer, question):
-    return renderer.render(f"`#!value {question}`").p.get_text()
+def value_text(renderer, query):
+    return renderer.render(f"`#!value {query}`").p.get_text()
 
 
 @pytest.mark.parametrize(
-    "question, text",
+    "query, text",
     [
         ("first.forms.time form=flash n=2 .2f", "6.00"),
         ("first.forms.time causal=True .0e", "1·10⁻³"),
@@ -51,8 +51,8 @@ def value_text(renderer, question):
         ("least first.forms.time n=1/2 form=flash .2f", "0.33"),
     ],
 )
-def test_a_number_of_a_record(renderer, question, text):
-    assert value_text(renderer, question) == text
+def test_a_number_of_a_record(renderer, query, text):
+    assert value_text(renderer, query) == text
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_word_before_the_format_scales_the_number(renderer, scale, factor):
 
 
 @pytest.mark.parametrize(
-    "question, number",
+    "query, number",
     [
         ('hardware.H100."hbm bandwidth" T .2f', H100["hbm bandwidth"].value / 1e12),
         ("hardware.H100.sms .2f", H100["sms"].value),
@@ -86,8 +86,8 @@ def test_a_word_before_the_format_scales_the_number(renderer, scale, factor):
         ("cost.eager_traffic(8192, 128, 2)[2].read M .2f", eager_traffic(8192, 128, 2)[2].read / 1e6),
     ],
 )
-def test_a_number_of_the_library(renderer, question, number):
-    assert value_text(renderer, question) == f"{number:.2f}"
+def test_a_number_of_the_library(renderer, query, number):
+    assert value_text(renderer, query) == f"{number:.2f}"
 
 
 def test_a_number_says_on_hover_what_it_rests_on(renderer):
@@ -99,7 +99,7 @@ def test_a_number_says_on_hover_what_it_rests_on(renderer):
 
 
 @pytest.mark.parametrize(
-    "question, words",
+    "query, words",
     [
         ("first.time n=1 .1f", "first.time is no address: snippet.table.column is wanted"),
         ("first.forms.time", "is wanted"),
@@ -141,17 +141,17 @@ def test_a_number_says_on_hover_what_it_rests_on(renderer):
         ("cost.mib.real d", "is no call of a cost function"),
     ],
 )
-def test_a_question_without_one_answer_stops_the_build_and_its_line_is_named(renderer, question, words):
-    message = renderer.refused(f"# One\n\nIt took\n`#!value {question}` ms.\n")
-    assert words in message and message.startswith(f"line 4: #!value {question}: ")
+def test_a_question_without_one_answer_stops_the_build_and_its_line_is_named(renderer, query, words):
+    message = renderer.refused(f"# One\n\nIt took\n`#!value {query}` ms.\n")
+    assert words in message and message.startswith(f"line 4: #!value {query}: ")
 
 
 def test_a_number_is_of_a_current_record_or_marked_as_of_an_earlier_run_or_says_that_there_is_none(renderer):
-    question = "first.forms.time form=flash n=2 .1f"
+    query = "first.forms.time form=flash n=2 .1f"
     renderer.record = replace(renderer.record, behind="a new kernel")
-    value = renderer.render(f"`#!value {question}`").find(class_="hb-value")
+    value = renderer.render(f"`#!value {query}`").find(class_="hb-value")
     assert value.find(class_="hb-stale").get_text() == "an earlier run" and value.get_text() == "6.0 an earlier run"
     renderer.record = NEVER
-    assert value_text(renderer, question) == "[has never run]"
+    assert value_text(renderer, query) == "[has never run]"
     renderer.record = Stale("kernels.state changed")
-    assert "kernels.state changed" in renderer.refused(f"`#!value {question}`")
+    assert "kernels.state changed" in renderer.refused(f"`#!value {query}`")

@@ -1,4 +1,4 @@
-"""A row says what a model is asked, what is true, and which change to its source has to be noticed."""
+"""Checks of a model: what it is asked, what its oracle says, and which change to its source has to be noticed."""
 
 import json
 import math
@@ -14,13 +14,13 @@ MODEL_CALLS = Path(__file__).with_name("model_calls.js").read_text()
 
 
 @dataclass(frozen=True)
-class Row:
+class OracleCheck:
     asks: str  # "row: attention" is a function of row.model.js, or what model_calls.js makes of several
     oracle: Callable[[list], Iterable]  # all cases -> what is true of each
     cases: Callable[[], list]  # the arguments of each call, random ones and special ones
     wrong: tuple[str, str]  # a piece of the source, and what a mistake makes of it
-    near: float = 0  # relative
-    floor: float = 0  # absolute
+    rel_tol: float = 0  # relative
+    abs_tol: float = 0  # absolute
     also: tuple[tuple[str, str], ...] = ()  # other mistakes
 
     @property
@@ -31,9 +31,9 @@ class Row:
         pieces.load(self.module)
         module, name = f"modules[{json.dumps(self.module)}]", json.dumps(self.asks)
         function = f"asks[{name}]?.({module}) ?? {module}[{json.dumps(self.asks.partition(': ')[2])}]"
-        pieces.engine.eval(f"{{ {MODEL_CALLS}; modules.row = {{ asked: {function} }}; }} 0")
-        pieces.loaded.add("row")
-        return pieces.calls("row", "asked", cases)
+        pieces.engine.eval(f"{{ {MODEL_CALLS}; modules.check = {{ asked: {function} }}; }} 0")
+        pieces.loaded.add("check")
+        return pieces.calls("check", "asked", cases)
 
     def faults(self, pieces: Pieces, few: bool = False) -> list:
         """Cases in which the model isn't right, each with what it said and what is true; of all cases, or of a few."""
@@ -44,7 +44,7 @@ class Row:
         return [
             (case, answer, truth)
             for case, answer, truth in zip(cases, answers, truths, strict=True)
-            if not same(answer, truth, self.near, self.floor)
+            if not same(answer, truth, self.rel_tol, self.abs_tol)
         ]
 
     def with_mistake(self, pieces: Pieces, folder: Path, mistake: tuple[str, str]) -> Pieces:
@@ -62,17 +62,19 @@ def each(oracle: Callable) -> Callable[[list], list]:
     return lambda cases: [oracle(*case) for case in cases]
 
 
-def same(actual, expected, near: float, floor: float) -> bool:
+def same(actual, expected, rel_tol: float, abs_tol: float) -> bool:
     if hasattr(expected, "tolist"):
         expected = expected.tolist()
     if isinstance(expected, dict):
-        return all(same(actual[key], value, near, floor) for key, value in expected.items())
+        return all(same(actual[key], value, rel_tol, abs_tol) for key, value in expected.items())
     if isinstance(expected, list | tuple):
         return len(actual) == len(expected) and all(
-            same(*pair, near, floor) for pair in zip(actual, expected, strict=True)
+            same(*pair, rel_tol, abs_tol) for pair in zip(actual, expected, strict=True)
         )
     if isinstance(expected, bool | str | None):
         return actual == expected
     if actual is None or isinstance(actual, str):
         return False
-    return math.isclose(actual, expected, rel_tol=near, abs_tol=floor) or (math.isnan(actual) and math.isnan(expected))
+    return math.isclose(actual, expected, rel_tol=rel_tol, abs_tol=abs_tol) or (
+        math.isnan(actual) and math.isnan(expected)
+    )

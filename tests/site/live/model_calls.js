@@ -1,4 +1,4 @@
-// What the rows ask of more than one function of a model at once; `m` is the module.
+// What the oracle checks ask of more than one function of a model at once; `m` is the module.
 const asks = {
   "stream: sums": (m) => (scores, block) => m.readInBlocks(scores, block).steps.slice(1).map(({ max, sum }) => [max, sum]),
   "stream: instants": (m) => (scores, block) => {
@@ -20,20 +20,20 @@ const asks = {
     return [...run.steps.slice(1).map((_, i) => [heights(i + 1, 0), heights(i + 1)]), heights(m.last(run))];
   },
   "merge: shared": (m) => (scores, cut) => {
-    const { readers, parts, max, sum } = m.shared(scores, cut);
+    const { readers, parts, max, sum } = m.mergeReaders(scores, cut);
     return [...readers.map((reader) => [reader.max, reader.sum]), parts, max, sum];
   },
   "row: causal": (m) => (q, k) => m.causal(m.products(q, k)).map(m.softmax),
   "dot: measured": (m) => (q, k) => {
-    const { sum, lengths, angle, along } = m.measured(q, k);
+    const { sum, lengths, angle, along } = m.measure(q, k);
     return [sum, ...lengths, Math.cos((angle * Math.PI) / 180), along];
   },
-  "dot: turned and back": (m) => (q, k, angle) => [...m.turned(q, k, angle), m.turn(q, m.turned(q, k, angle))],
+  "dot: turned and back": (m) => (q, k, angle) => [...m.turnTo(q, k, angle), m.turn(q, m.turnTo(q, k, angle))],
   "overflow: shares": (m) => (type, scores, safe) => m.softmaxIn(type, scores, safe).shares,
   "flash: output and gradients": (m) => (problem) => {
     const [{ dq }, { dk, dv }] = ["dq", "dkdv"].map((pass) => m.backward(pass, problem, 99));
     const scaled = (rows) => rows.map((row) => row.map((x) => problem.scale * x));
-    return [m.forward(problem, 99).map(({ blend, sum }) => blend.map((x) => x / sum)), scaled(dq), scaled(dk), dv];
+    return [m.forward(problem, 99).map(({ accumulator, sum }) => accumulator.map((x) => x / sum)), scaled(dq), scaled(dk), dv];
   },
   "decode: owners": (m) => (lengths, block, programs) =>
     m.shares(lengths, block, programs).flatMap(({ program, sequence, begin, count, whole }) => Array.from({ length: count }, (_, i) => [program, sequence, begin + i, whole])),
@@ -41,10 +41,10 @@ const asks = {
     const part = (stop, i) => m.partOf(keys, values, query, scale, block, cuts[i], stop - cuts[i], topLeft);
     return asks["decode: merged"](m)(cuts.slice(1).map(part));
   },
-  "decode: merged": (m) => (parts) => [m.merged(parts).output, m.merged(parts).lse],
+  "decode: merged": (m) => (parts) => [m.merge(parts).output, m.merge(parts).lse],
   "cost: all": (m) => (s) => [m.squareBytes(s), m.rowBytes(s), m.qkvoBytes(s), m.eagerPeakBytes(s), m.fusedPeakBytes(s), m.attentionFlops(s), m.attentionFlops(s, true)],
   "units: printed": (m) => (how, value) => m[how](value, "B"),
-  "balloon: held": (m) => (shape, memory) => [m.STEPS.map((_, step) => m.held(shape, step)), m.last(shape, memory)],
+  "balloon: held": (m) => (shape, memory) => [m.STEPS.map((_, step) => m.bytesHeld(shape, step)), m.last(shape, memory)],
   "trips: by kernel": (m) => (form, shape) => {
     const all = m.trips(form, shape);
     const bytes = (kernel, up) => all.filter((trip) => trip.kernel === kernel && trip.up === up).reduce((sum, trip) => sum + trip.bytes, 0);

@@ -13,7 +13,7 @@ CHOICES = ["(a) 4", "(b) 6"]
 
 def fault(pieces, choices: list[str], paragraphs: list[str]) -> str:
     """What keeps a question from being answered; empty if nothing does."""
-    (answer,) = pieces.calls(MODEL, "explained", [[paragraphs]])
+    (answer,) = pieces.calls(MODEL, "readAnswer", [[paragraphs]])
     letters = pieces.calls(MODEL, "letterOf", [[choice] for choice in choices])
     if letters != sorted(set(letters)) or "" in letters:
         return f"the choices are {letters}"
@@ -57,7 +57,7 @@ def test_a_question_that_cannot_be_answered_is_noticed(pieces, choices, paragrap
 
 def test_what_is_said_to_a_choice_goes_on_to_the_next_one(pieces):
     (answer,) = pieces.calls(
-        MODEL, "explained", [[["(b). Yes.", "Because (a) is less.", "(a) and (c) forget.", "Twice."]]]
+        MODEL, "readAnswer", [[["(b). Yes.", "Because (a) is less.", "(a) and (c) forget.", "Twice."]]]
     )
     assert answer == {"right": ["b"], "said": {"b": [0, 1], "a": [2, 3], "c": [2, 3]}}
 

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue import see
+from scripts.labs.catalogue import headings
 from scripts.labs.catalogue.backward.truth import INF, dv_of, scores_of, weights_of
 from scripts.labs.lab import Mistake, widened
 
@@ -38,9 +38,9 @@ def rounded_as(tile: Tensor, table: Tensor) -> Tensor:
     return rounded(tile) if (table.half() == table).all() else tile
 
 
-def dv_from(form):
-    """A mistake of the weights: ``form`` makes them of q, k, lse, scale and causal."""
-    return lambda q, k, lse, dout, scale, causal: form(q, k, lse, scale, causal).T @ widened(dout)
+def dv_from(implementation):
+    """A mistake of the weights: ``implementation`` makes them of q, k, lse, scale and causal."""
+    return lambda q, k, lse, dout, scale, causal: implementation(q, k, lse, scale, causal).T @ widened(dout)
 
 
 def mask_reversed(q, k, lse, scale, causal) -> Tensor:
@@ -83,81 +83,81 @@ DV_MISTAKES = (
     Mistake(
         "times-queries",
         "weightsᵀ is multiplied by the queries, and dout is wanted.",
-        see.BACKWARD,
+        headings.BACKWARD,
         lambda q, k, lse, dout, scale, causal: weights_of(q, k, lse, scale, causal).T @ widened(q),
     ),
     Mistake(
         "not-itself",
         NOT_ITSELF,
-        see.CAUSAL_TILES,
+        headings.CAUSAL_TILES,
         dv_from(lambda q, k, lse, scale, causal: diagonal_masked(weights_of(q, k, lse, scale, causal), causal)),
     ),
     Mistake(
         "first-queries-again",
         FIRST_QUERIES,
-        see.BACKWARD,
+        headings.BACKWARD,
         lambda **given: dv_of(**given | {each: first_block_repeated(given[each]) for each in ("q", "lse", "dout")}),
     ),
-    Mistake("no-lse", NO_LSE, see.LSE, dv_from(lambda q, k, lse, scale, causal: scores_of(q, k, scale).exp())),
+    Mistake("no-lse", NO_LSE, headings.LSE, dv_from(lambda q, k, lse, scale, causal: scores_of(q, k, scale).exp())),
     Mistake(
         "own-softmax",
         "Each query's weights are divided by their own sum down the column: queries and keys have changed places.",
-        see.LSE,
+        headings.LSE,
         dv_from(lambda q, k, lse, scale, causal: scores_of(q, k, scale).softmax(0)),
     ),
     Mistake(
         "scores-not-scaled",
         "The scores are not scaled: lse was computed from scale · (q · k).",
-        see.SCALE,
+        headings.SCALE,
         dv_from(lambda q, k, lse, scale, causal: weights_of(q, k, lse, 1.0, causal)),
     ),
     Mistake(
         "base-two",
         "The weights are powers of 2: use tl.exp, or multiply scores and lse by log₂ e before tl.exp2.",
-        see.LSE,
+        headings.LSE,
         dv_from(lambda q, k, lse, scale, causal: weights_of(q, k, lse, scale, causal) ** math.log(2)),
     ),
     Mistake(
         "not-transposed",
         "It is weights · dout, what the forward pass does with values. Backwards each key adds up over the queries.",
-        see.BACKWARD,
+        headings.BACKWARD,
         lambda q, k, lse, dout, scale, causal: weights_of(q, k, lse, scale, causal) @ widened(dout),
     ),
     Mistake(
         "last-queries-missing",
         LAST_QUERIES,
-        see.BACKWARD,
+        headings.BACKWARD,
         lambda **given: dv_of(**given | {each: full_blocks(given[each]) for each in ("q", "lse", "dout")}),
     ),
     Mistake(
         "never-added-up",
         ONLY_LAST_BLOCK,
-        see.BACKWARD,
+        headings.BACKWARD,
         lambda **given: dv_of(**given | {each: last_block(given[each]) for each in ("q", "lse", "dout")}),
     ),
     Mistake(
         "not-causal",
         NOT_CAUSAL,
-        see.CAUSAL_TILES,
+        headings.CAUSAL_TILES,
         dv_from(lambda q, k, lse, scale, causal: weights_of(q, k, lse, scale, False)),
     ),
-    Mistake("causal-backwards", MASK_REVERSED, see.CAUSAL_TILES, dv_from(mask_reversed)),
+    Mistake("causal-backwards", MASK_REVERSED, headings.CAUSAL_TILES, dv_from(mask_reversed)),
     Mistake(
         "saw-nothing",
         SAW_NOTHING,
-        see.LSE,
+        headings.LSE,
         dv_from(lambda q, k, lse, scale, causal: weights_of(q, k, lse, scale, causal) + weights_of_masked_queries(lse)),
     ),
     Mistake(
         "rounded",
         ROUNDED,
-        see.BACKWARD,
+        headings.BACKWARD,
         dv_from(lambda q, k, lse, scale, causal: rounded(weights_of(q, k, lse, scale, causal))),
     ),
     Mistake(
         "rounded-as-inputs",
         ROUNDED_AS_INPUTS,
-        see.BACKWARD,
+        headings.BACKWARD,
         dv_from(lambda q, k, lse, scale, causal: rounded_as(weights_of(q, k, lse, scale, causal), q)),
     ),
 )
@@ -174,34 +174,49 @@ DELTA_MISTAKES = (
     Mistake(
         "columns",
         "The products are summed down the columns of the tile, and a row has its sum: axis 1.",
-        see.BACKWARD,
+        headings.BACKWARD,
         down_the_columns,
     ),
     Mistake(
-        "mean", "It is the mean of the products, not their sum.", see.BACKWARD, lambda out, dout: (out * dout).mean(1)
+        "mean",
+        "It is the mean of the products, not their sum.",
+        headings.BACKWARD,
+        lambda out, dout: (out * dout).mean(1),
     ),
     Mistake(
-        "out-alone", "It is the sum of out: dout is never multiplied in.", see.BACKWARD, lambda out, dout: out.sum(1)
+        "out-alone",
+        "It is the sum of out: dout is never multiplied in.",
+        headings.BACKWARD,
+        lambda out, dout: out.sum(1),
     ),
     Mistake(
-        "dout-alone", "It is the sum of dout: out is never multiplied in.", see.BACKWARD, lambda out, dout: dout.sum(1)
+        "dout-alone",
+        "It is the sum of dout: out is never multiplied in.",
+        headings.BACKWARD,
+        lambda out, dout: dout.sum(1),
     ),
     Mistake(
-        "dout-twice", "It is the sum of dout times dout.", see.BACKWARD, lambda out, dout: widened(dout).square().sum(1)
+        "dout-twice",
+        "It is the sum of dout times dout.",
+        headings.BACKWARD,
+        lambda out, dout: widened(dout).square().sum(1),
     ),
     Mistake(
-        "out-twice", "It is the sum of out times out.", see.BACKWARD, lambda out, dout: widened(out).square().sum(1)
+        "out-twice",
+        "It is the sum of out times out.",
+        headings.BACKWARD,
+        lambda out, dout: widened(out).square().sum(1),
     ),
     Mistake(
         "product-of-sums",
         "It is the sum of out times the sum of dout.",
-        see.BACKWARD,
+        headings.BACKWARD,
         lambda out, dout: out.sum(1) * dout.sum(1),
     ),
     Mistake(
         "rounded",
         "The products are rounded to FP16 before they are added up: widen both tables first.",
-        see.BACKWARD,
+        headings.BACKWARD,
         lambda out, dout: (out.half() * dout.half()).to(widened(out).dtype).sum(1),
     ),
 )

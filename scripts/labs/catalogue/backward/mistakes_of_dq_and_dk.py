@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue import see
+from scripts.labs.catalogue import headings
 from scripts.labs.catalogue.backward.mistakes import (
     FIRST_QUERIES,
     LAST_QUERIES,
@@ -31,12 +31,12 @@ from scripts.labs.lab import Mistake, widened
 BLOCK_K = 32  # as the start file has it
 
 
-def dk_and_dq_from(form):
+def dk_and_dq_from(implementation):
     """A mistake of dscores, of weights, dweights and delta: what becomes of dq, and of dk."""
 
     def dscores(q, k, v, dout, lse, delta, scale, causal):
         dweights = widened(dout) @ widened(v).T
-        return form(weights_of(q, k, lse, scale, causal), dweights, delta[:, None])
+        return implementation(weights_of(q, k, lse, scale, causal), dweights, delta[:, None])
 
     return (
         lambda **given: dscores(**given) @ widened(given["k"]) * given["scale"],
@@ -76,120 +76,126 @@ def last_keys_alone(**given) -> Tensor:
 
 
 DQ_MISTAKES = (
-    Mistake("no-delta", NO_DELTA, see.BACKWARD, NO_DELTA_FORMS[0]),
-    Mistake("delta-added", "delta is added, and must be taken off.", see.BACKWARD, PLUS_FORMS[0]),
-    Mistake("brackets", BRACKETS, see.BACKWARD, BRACKETS_FORMS[0]),
-    Mistake("no-weights", "dweights - delta is never multiplied by the weights.", see.BACKWARD, NO_WEIGHTS_FORMS[0]),
-    Mistake("no-lse", NO_LSE, see.LSE, lambda **given: without_lse(**given) @ widened(given["k"]) * given["scale"]),
+    Mistake("no-delta", NO_DELTA, headings.BACKWARD, NO_DELTA_FORMS[0]),
+    Mistake("delta-added", "delta is added, and must be taken off.", headings.BACKWARD, PLUS_FORMS[0]),
+    Mistake("brackets", BRACKETS, headings.BACKWARD, BRACKETS_FORMS[0]),
+    Mistake(
+        "no-weights", "dweights - delta is never multiplied by the weights.", headings.BACKWARD, NO_WEIGHTS_FORMS[0]
+    ),
+    Mistake(
+        "no-lse", NO_LSE, headings.LSE, lambda **given: without_lse(**given) @ widened(given["k"]) * given["scale"]
+    ),
     Mistake(
         "not-scaled",
         "The sum is not scaled: scores were scaled forwards, so the gradient is scaled once more at the end.",
-        see.SCALE,
+        headings.SCALE,
         lambda **given: dscores_of(**given) @ widened(given["k"]),
     ),
     Mistake(
         "scaled-twice",
         "The sum is scaled twice: once at the end is enough.",
-        see.SCALE,
+        headings.SCALE,
         lambda **given: dq_of(**given) * given["scale"],
     ),
     Mistake(
         "blend-of-values",
         "dscores is multiplied by the values, and the keys are wanted.",
-        see.BACKWARD,
+        headings.BACKWARD,
         lambda **given: dscores_of(**given) @ widened(given["v"]) * given["scale"],
     ),
     Mistake(
         "keys-for-values",
         "dweights is dout times the keys, and the values are wanted: dweights = dout · vᵀ.",
-        see.BACKWARD,
+        headings.BACKWARD,
         lambda **given: dq_of(**given | {"v": given["k"]}),
     ),
     Mistake(
         "never-added-up",
         "Only the last block of keys counts: each turn of the loop must add to what the earlier ones left.",
-        see.BACKWARD,
+        headings.BACKWARD,
         lambda **given: last_keys_alone(**given) @ widened(given["k"]) * given["scale"],
     ),
     Mistake(
         "not-itself",
         NOT_ITSELF,
-        see.CAUSAL_TILES,
+        headings.CAUSAL_TILES,
         lambda **given: diagonal_masked(dscores_of(**given), given["causal"]) @ widened(given["k"]) * given["scale"],
     ),
-    Mistake("not-causal", NOT_CAUSAL, see.CAUSAL_TILES, lambda **given: dq_of(**given | {"causal": False})),
+    Mistake("not-causal", NOT_CAUSAL, headings.CAUSAL_TILES, lambda **given: dq_of(**given | {"causal": False})),
     Mistake(
         "causal-backwards",
         MASK_REVERSED,
-        see.CAUSAL_TILES,
+        headings.CAUSAL_TILES,
         lambda **given: mask_reversed_dscores(**given) @ widened(given["k"]) * given["scale"],
     ),
     Mistake(
         "saw-nothing",
         SAW_NOTHING,
-        see.LSE,
+        headings.LSE,
         lambda **given: saw_nothing(**given) @ widened(given["k"]) * given["scale"],
     ),
-    Mistake("rounded", ROUNDED, see.BACKWARD, ROUNDED_FORMS[0]),
+    Mistake("rounded", ROUNDED, headings.BACKWARD, ROUNDED_FORMS[0]),
     Mistake(
         "rounded-as-inputs",
         ROUNDED_AS_INPUTS,
-        see.BACKWARD,
+        headings.BACKWARD,
         lambda **given: rounded_as(dscores_of(**given), given["q"]) @ widened(given["k"]) * given["scale"],
     ),
 )
 
 DK_MISTAKES = (
-    Mistake("no-delta", NO_DELTA, see.BACKWARD, NO_DELTA_FORMS[1]),
-    Mistake("delta-added", "delta is added, and must be taken off.", see.BACKWARD, PLUS_FORMS[1]),
-    Mistake("brackets", BRACKETS, see.BACKWARD, BRACKETS_FORMS[1]),
-    Mistake("no-weights", "dweights - delta is never multiplied by the weights.", see.BACKWARD, NO_WEIGHTS_FORMS[1]),
+    Mistake("no-delta", NO_DELTA, headings.BACKWARD, NO_DELTA_FORMS[1]),
+    Mistake("delta-added", "delta is added, and must be taken off.", headings.BACKWARD, PLUS_FORMS[1]),
+    Mistake("brackets", BRACKETS, headings.BACKWARD, BRACKETS_FORMS[1]),
+    Mistake(
+        "no-weights", "dweights - delta is never multiplied by the weights.", headings.BACKWARD, NO_WEIGHTS_FORMS[1]
+    ),
     Mistake(
         "not-transposed",
         "It is dscores · q: for a key the sum goes over the queries, so dscores has to be transposed.",
-        see.BACKWARD,
+        headings.BACKWARD,
         lambda **given: dscores_of(**given) @ widened(given["q"]) * given["scale"],
     ),
     Mistake(
         "times-keys",
         "dscoresᵀ is multiplied by the keys, and the queries are wanted.",
-        see.BACKWARD,
+        headings.BACKWARD,
         lambda **given: dscores_of(**given).T @ widened(given["k"]) * given["scale"],
     ),
     Mistake(
         "not-scaled",
         "The sum is not scaled: scores were scaled forwards, so the gradient is scaled once more at the end.",
-        see.SCALE,
+        headings.SCALE,
         lambda **given: dscores_of(**given).T @ widened(given["q"]),
     ),
     Mistake(
         "last-queries-missing",
         LAST_QUERIES,
-        see.BACKWARD,
+        headings.BACKWARD,
         lambda **given: dk_of(**given | {each: full_blocks(given[each]) for each in ("q", "dout", "lse", "delta")}),
     ),
     Mistake(
         "never-added-up",
         ONLY_LAST_BLOCK,
-        see.BACKWARD,
+        headings.BACKWARD,
         lambda **given: dk_of(**given | {each: last_block(given[each]) for each in ("q", "dout", "lse", "delta")}),
     ),
     Mistake(
         "keys-for-values",
         "dweights is dout times the keys, and the values are wanted: dweights = dout · vᵀ.",
-        see.BACKWARD,
+        headings.BACKWARD,
         lambda **given: dk_of(**given | {"v": given["k"]}),
     ),
     Mistake(
         "times-dout",
         "dscoresᵀ is multiplied by dout, and the queries are wanted.",
-        see.BACKWARD,
+        headings.BACKWARD,
         lambda **given: dscores_of(**given).T @ widened(given["dout"]) * given["scale"],
     ),
     Mistake(
         "first-queries-again",
         FIRST_QUERIES,
-        see.BACKWARD,
+        headings.BACKWARD,
         lambda **given: dk_of(
             **given | {each: first_block_repeated(given[each]) for each in ("q", "dout", "lse", "delta")}
         ),
@@ -197,27 +203,27 @@ DK_MISTAKES = (
     Mistake(
         "not-itself",
         NOT_ITSELF,
-        see.CAUSAL_TILES,
+        headings.CAUSAL_TILES,
         lambda **given: diagonal_masked(dscores_of(**given), given["causal"]).T @ widened(given["q"]) * given["scale"],
     ),
-    Mistake("not-causal", NOT_CAUSAL, see.CAUSAL_TILES, lambda **given: dk_of(**given | {"causal": False})),
+    Mistake("not-causal", NOT_CAUSAL, headings.CAUSAL_TILES, lambda **given: dk_of(**given | {"causal": False})),
     Mistake(
         "causal-backwards",
         MASK_REVERSED,
-        see.CAUSAL_TILES,
+        headings.CAUSAL_TILES,
         lambda **given: mask_reversed_dscores(**given).T @ widened(given["q"]) * given["scale"],
     ),
     Mistake(
         "saw-nothing",
         SAW_NOTHING,
-        see.LSE,
+        headings.LSE,
         lambda **given: saw_nothing(**given).T @ widened(given["q"]) * given["scale"],
     ),
-    Mistake("rounded", ROUNDED, see.BACKWARD, ROUNDED_FORMS[1]),
+    Mistake("rounded", ROUNDED, headings.BACKWARD, ROUNDED_FORMS[1]),
     Mistake(
         "rounded-as-inputs",
         ROUNDED_AS_INPUTS,
-        see.BACKWARD,
+        headings.BACKWARD,
         lambda **given: rounded_as(dscores_of(**given), given["q"]).T @ widened(given["q"]) * given["scale"],
     ),
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scripts.labs.catalogue import see
+from scripts.labs.catalogue import headings
 from scripts.labs.catalogue.causal_and_ragged.truth import INF, flash
-from scripts.labs.catalogue.causal_and_ragged.wrong_forms import (
+from scripts.labs.catalogue.causal_and_ragged.wrong_implementations import (
     BLOCK,
     NO_TILE_READ,
     bottom_right,
@@ -34,69 +34,69 @@ MISTAKES = (
         "padding-counts",
         "In the last block, places without a key count as keys whose score is 0, and e⁰ is 1: their score has to be "
         "minus infinity.",
-        see.BLOCK_OF_SCORES,
+        headings.BLOCK_OF_SCORES,
         padded,
     ),
     Mistake(
         "last-keys-missing",
         "The keys of the last block, which is not full, are missing.",
-        see.BLOCK_OF_SCORES,
+        headings.BLOCK_OF_SCORES,
         full_blocks_alone,
     ),
     Mistake(
         "keys-end-with-queries",
         "As many keys are seen as there are queries: the end of the keys is seq_k, not seq_q.",
-        see.BLOCK_OF_SCORES,
+        headings.BLOCK_OF_SCORES,
         lambda q, k, v, is_causal: flash(q, k[..., : q.shape[-2], :], v[..., : q.shape[-2], :], is_causal),
     ),
     Mistake(
         "last-queries-missing",
         "The rows of the last block of queries, which is not full, are never written: round the number of blocks "
         "up, and mask the rows by the number of queries, not of keys.",
-        see.BLOCK_OF_SCORES,
+        headings.BLOCK_OF_SCORES,
         last_rows_unwritten,
     ),
     Mistake(
         "not-causal",
         "Every query sees all keys: the causal mask is missing.",
-        see.CAUSAL_TILES,
+        headings.CAUSAL_TILES,
         causal_or(lambda query, key: key < 0),
     ),
     Mistake(
         "always-causal",
         "The causal mask is there although is_causal is False.",
-        see.MASKS,
+        headings.MASKS,
         with_mask(lambda query, key, is_causal, q, k: key > query),
     ),
     Mistake(
         "not-itself",
         "A query does not see the key of its own number, and it should: key <= query.",
-        see.MASKS,
+        headings.MASKS,
         causal_or(lambda query, key: key >= query),
     ),
     Mistake(
         "not-itself-guarded",
         "A query does not see the key of its own number, and it should: key <= query.",
-        see.MASKS,
+        headings.MASKS,
         causal_or(lambda query, key: key >= query, (0.0, -INF)),
     ),
     Mistake(
         "one-too-many",
         "A query sees one key too many, the one behind its own: key <= query.",
-        see.MASKS,
+        headings.MASKS,
         causal_or(lambda query, key: (key > query + 1) | (key // BLOCK > query // BLOCK)),
     ),
     Mistake(
         "one-too-many-in-all-tiles",
         "A query sees one key too many, the one behind its own: key <= query.",
-        see.MASKS,
+        headings.MASKS,
         causal_or(lambda query, key: key > query + 1),
     ),
     *(
         Mistake(
             f"mirrored{', every tile read' * every_tile}{', guarded' * guarded}",
             "The mask is mirrored: a query sees what comes after it, and not what came before.",
-            see.MASKS,
+            headings.MASKS,
             mirrored(every_tile, guarded),
         )
         for every_tile in (False, True)
@@ -105,102 +105,102 @@ MISTAKES = (
     Mistake(
         "whole-diagonal-tile",
         "The tiles on the diagonal are not masked, so a query sees all keys of its own block, also those behind it.",
-        see.CAUSAL_TILES,
+        headings.CAUSAL_TILES,
         causal_or(lambda query, key: key // BLOCK > query // BLOCK),
     ),
     Mistake(
         "diagonal-tile-missing",
         "The loop ends before the tile on the diagonal: the keys of a query's own block are missing.",
-        see.CAUSAL_TILES,
+        headings.CAUSAL_TILES,
         causal_or(lambda query, key: key // BLOCK >= query // BLOCK, NO_TILE_READ),
     ),
     Mistake(
         "diagonal-tile-missing-guarded",
         "The loop ends before the tile on the diagonal: the keys of a query's own block are missing.",
-        see.CAUSAL_TILES,
+        headings.CAUSAL_TILES,
         causal_or(lambda query, key: key // BLOCK >= query // BLOCK, (0.0, -INF)),
     ),
     Mistake(
         "block-numbers-forgotten",
         "The mask compares places within the tile, so every tile is masked like the first: compare the numbers of "
         "query and key, with the beginning of each block added.",
-        see.CAUSAL_TILES,
+        headings.CAUSAL_TILES,
         causal_or(lambda query, key: (key % BLOCK > query % BLOCK) | (key // BLOCK > query // BLOCK)),
     ),
     Mistake(
         "key-block-forgotten",
         "The mask counts the keys from the beginning of their block: add first to their places before you compare.",
-        see.CAUSAL_TILES,
+        headings.CAUSAL_TILES,
         causal_or(lambda query, key: (key % BLOCK > query) | (key // BLOCK > query // BLOCK)),
     ),
     Mistake(
         "query-block-forgotten",
         "The mask counts the queries from the beginning of their block: compare the numbers that they have among all.",
-        see.CAUSAL_TILES,
+        headings.CAUSAL_TILES,
         causal_or(lambda query, key: key > query % BLOCK),
     ),
     Mistake(
         "bottom-right",
         "The mask is aligned at the bottom right, so that the last query sees all keys. Here it is aligned at the top "
         "left, as PyTorch's is: query 0 sees key 0, whatever the lengths.",
-        see.SDPA,
+        headings.SDPA,
         with_mask(bottom_right),
     ),
     Mistake(
         "bottom-right-within-tiles",
         "The mask is aligned at the bottom right, so that the last query sees all keys of its tiles. Here it is "
         "aligned at the top left, as PyTorch's is: query 0 sees key 0, whatever the lengths.",
-        see.SDPA,
+        headings.SDPA,
         with_mask(lambda *given: bottom_right(*given) | (given[2] & (given[1] // BLOCK > given[0] // BLOCK))),
     ),
     Mistake(
         "hidden-is-zero",
         "A hidden score is set to 0, and e⁰ is 1: it has to be minus infinity.",
-        see.MASKS,
+        headings.MASKS,
         masked_to_zero,
     ),
     Mistake(
         "hidden-is-zero-everywhere",
         "A hidden score is set to 0, and e⁰ is 1: it has to be minus infinity.",
-        see.MASKS,
+        headings.MASKS,
         masked_to_zero_everywhere,
     ),
     Mistake(
         "not-rescaled",
         "Your sums are not rescaled when the maximum moves.",
-        see.RUNNING_MAX,
+        headings.RUNNING_MAX,
         lambda q, k, v, is_causal: not_rescaled(q, k, v, is_causal),
     ),
     Mistake(
         "maximum-from-zero",
         "The maximum is never below 0: it begins at 0, or the places behind the last key are hidden only after it was "
         "taken. Where all scores are far below 0, every exponential is 0, and 0 is divided by 0.",
-        see.MERGING,
+        headings.MERGING,
         maximum_from_zero(False),
     ),
     Mistake(
         "maximum-from-zero-guarded",
         "The maximum is never below 0: it begins at 0, or the places behind the last key are hidden only after it was "
         "taken. Where all scores are far below 0, every exponential is 0, and the sum looks like that of nothing.",
-        see.MERGING,
+        headings.MERGING,
         maximum_from_zero(True),
     ),
     Mistake(
         "nothing-seen",
         "A query that has seen no key is 0 divided by 0, and 0 is wanted.",
-        see.MERGING,
+        headings.MERGING,
         empty_row_divided,
     ),
     Mistake(
         "lse-of-nothing",
         "The lse of a query that has seen no key is 0, and minus infinity is wanted.",
-        see.MERGING,
+        headings.MERGING,
         empty_row_lse_zero,
     ),
     Mistake(
         "nothing-written",
         "Where there is no key nothing is written, and a query that sees no key gets 0 and the lse -inf.",
-        see.MERGING,
+        headings.MERGING,
         empty_row_unwritten,
         writes=False,
     ),
@@ -212,9 +212,13 @@ MISTAKES += (
         "programs-swapped",
         "The two numbers of a program have changed places: tl.program_id(0) counts blocks of queries, and "
         "tl.program_id(1) heads.",
-        see.KEY_LOOP,
+        headings.KEY_LOOP,
         programs_swapped,
     ),
 )
 NAMED = {mistake.name for mistake in MISTAKES}
-MISTAKES += tuple(replace(each, form=unless_causal(each.form)) for each in OF_FULL_BLOCKS if each.name not in NAMED)
+MISTAKES += tuple(
+    replace(mistake, implementation=unless_causal(mistake.implementation))
+    for mistake in OF_FULL_BLOCKS
+    if mistake.name not in NAMED
+)

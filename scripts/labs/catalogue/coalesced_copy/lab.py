@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs.about import heading
-from scripts.labs.catalogue import see
+from scripts.labs.catalogue import headings
 from scripts.labs.grading.accesses import Access, program_name
 from scripts.labs.lab import Case, Mistake, Part, normal
 from scripts.labs.phrases import plain
@@ -62,7 +62,7 @@ def touches_many_segments(accesses: list[Access], case: Case) -> str:
         worst = own_accesses[int(np.argmax(touched))]
         numbers = int((worst.places >= 0).sum())
         least = -(-numbers * size // SEGMENT)
-        read = f"Read {plain(heading(see.COALESCING))}"
+        read = f"Read {plain(heading(headings.COALESCING))}"
         if max(touched) <= TOLERATED * least:
             return (
                 f"the numbers are right, but {name} is {table.numel() * size // SEGMENT} segments of {SEGMENT} bytes "
@@ -129,38 +129,38 @@ COPY_MISTAKES = (
     Mistake(
         "first-block-only",
         "Every program works on the first block: ask tl.program_id(0) which block is its own.",
-        see.FIRST_KERNEL,
+        headings.FIRST_KERNEL,
         lambda x: unwritten(x, blocks(x) > 0),
     ),
     Mistake(
         "last-block-missing",
         "The last block, which is not full, is never written: round the number of programs up, and mask the rest.",
-        see.FIRST_KERNEL,
+        headings.FIRST_KERNEL,
         lambda x: unwritten(x, blocks(x) >= x.numel() // BLOCK),
         writes=False,
     ),
     Mistake(
         "last-number-missing",
         "The last number is never written: the mask is one too short.",
-        see.FIRST_KERNEL,
+        headings.FIRST_KERNEL,
         lambda x: unwritten(x, (torch.arange(x.numel()) == x.numel() - 1).reshape(x.shape)),
     ),
     Mistake(
         "first-row-repeated",
         "Each row is the first one: the row's number times x_row is missing from the address that is read.",
-        see.LIBRARY_KERNEL,
+        headings.LIBRARY_KERNEL,
         lambda x: x[:1].expand_as(x),
     ),
     Mistake(
         "first-column-repeated",
         "Each column is the first one: the column's number times x_column is missing from the address that is read.",
-        see.LIBRARY_KERNEL,
+        headings.LIBRARY_KERNEL,
         lambda x: x[:, :1].expand_as(x),
     ),
     Mistake(
         "first-row-only",
         "Only the first row is written: the mask hides the other rows.",
-        see.LIBRARY_KERNEL,
+        headings.LIBRARY_KERNEL,
         lambda x: unwritten(x, torch.arange(len(x))[:, None] > 0),
     ),
 )
@@ -168,44 +168,44 @@ TRANSPOSE_MISTAKES = (
     Mistake(
         "not-turned",
         "Nothing is turned: out[c, r] is wanted at x[r, c], so the row's number goes with out_column.",
-        see.LIBRARY_KERNEL,
+        headings.LIBRARY_KERNEL,
         lambda x: x.T.clone() if x.shape[0] != x.shape[1] else x,
     ),
     Mistake(
         "tiles-in-place",
         "Each tile is turned, but stays where it was: the second from the left belongs second from the top.",
-        see.COALESCING,
+        headings.COALESCING,
         tiles_in_place,
     ),
     Mistake(
         "diagonal-only",
         "Only the diagonal of a tile is written: rows and columns go in step, one pair a lane. A column of rows, "
         "row[:, None], and a row of columns, column[None, :], make all pairs.",
-        see.FIRST_KERNEL,
+        headings.FIRST_KERNEL,
         lambda x: unwritten(x, ~diagonal(x)).T,
     ),
     Mistake(
         "first-tile-only",
         "Every program works on the first tile: tl.program_id(0) and tl.program_id(1) say which is its own.",
-        see.FIRST_KERNEL,
+        headings.FIRST_KERNEL,
         lambda x: unwritten(x, (tiles(x)[0] > 0) | (tiles(x)[1] > 0)).T,
     ),
     Mistake(
         "first-row-of-tiles",
         "Only tiles along the columns of x are written: tl.program_id(0) counts tiles along its rows.",
-        see.FIRST_KERNEL,
+        headings.FIRST_KERNEL,
         lambda x: unwritten(x, tiles(x)[0] > 0).T,
     ),
     Mistake(
         "first-column-of-tiles",
         "Only tiles along the rows of x are written: tl.program_id(1) counts tiles along its columns.",
-        see.FIRST_KERNEL,
+        headings.FIRST_KERNEL,
         lambda x: unwritten(x, tiles(x)[1] > 0).T,
     ),
     Mistake(
         "last-tiles-missing",
         "Tiles at the edges, which are not full, are never written: round the numbers of programs up.",
-        see.FIRST_KERNEL,
+        headings.FIRST_KERNEL,
         lambda x: unwritten(x, (tiles(x)[0] >= len(x) // TILE) | (tiles(x)[1] >= x.shape[1] // TILE)).T,
         writes=False,
     ),

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue import see
+from scripts.labs.catalogue import headings
 from scripts.labs.lab import SEEDS, Case, Mistake, Part, normal
 
 INF = float("inf")
@@ -54,22 +54,27 @@ DOT_MISTAKES = (
     Mistake(
         "cosine",
         "It is divided by the lengths of x and y: that is the cosine of the angle between them.",
-        see.DOT_PRODUCT,
+        headings.DOT_PRODUCT,
         lambda x, y: (x * y).sum() / (x.norm() * y.norm()),
     ),
     Mistake(
-        "products", "It is the sum of x and y, not of their products.", see.DOT_PRODUCT, lambda x, y: (x + y).sum()
+        "products", "It is the sum of x and y, not of their products.", headings.DOT_PRODUCT, lambda x, y: (x + y).sum()
     ),
-    Mistake("last-missing", "The last product is missing.", see.DOT_PRODUCT, lambda x, y: (x * y)[:-1].sum()),
-    Mistake("first-missing", "The first product is missing.", see.DOT_PRODUCT, lambda x, y: (x * y)[1:].sum()),
+    Mistake("last-missing", "The last product is missing.", headings.DOT_PRODUCT, lambda x, y: (x * y)[:-1].sum()),
+    Mistake("first-missing", "The first product is missing.", headings.DOT_PRODUCT, lambda x, y: (x * y)[1:].sum()),
     Mistake(
-        "sizes", "The signs are lost: a product may be negative.", see.DOT_PRODUCT, lambda x, y: (x * y).abs().sum()
+        "sizes",
+        "The signs are lost: a product may be negative.",
+        headings.DOT_PRODUCT,
+        lambda x, y: (x * y).abs().sum(),
     ),
-    Mistake("mean", "It is the mean of the products, not their sum.", see.DOT_PRODUCT, lambda x, y: (x * y).mean()),
+    Mistake(
+        "mean", "It is the mean of the products, not their sum.", headings.DOT_PRODUCT, lambda x, y: (x * y).mean()
+    ),
     Mistake(
         "scaled",
         "It is divided by √d, and that belongs to the scores of attention, not to the dot product.",
-        see.SCALE,
+        headings.SCALE,
         lambda x, y: (x * y).sum() / max(1, len(x)) ** 0.5,
     ),
 )
@@ -78,61 +83,64 @@ SOFTMAX_MISTAKES = (
         "overflow",
         "The maximum is not taken off first: e to the power of a large score is infinite in FP32, and of a very "
         "negative one 0, so that 0 is divided by 0.",
-        see.OVERFLOW,
+        headings.OVERFLOW,
         without_maximum,
     ),
     Mistake(
         "hidden-row",
         "A row in which every score is -inf comes to NaN: -inf minus -inf is not a number.",
-        see.OVERFLOW,
+        headings.OVERFLOW,
         lambda scores: torch.softmax(scores, -1),
     ),
     Mistake(
-        "no-sum", "The powers are not divided by their sum.", see.SOFTMAX, lambda scores: (scores - scores.amax()).exp()
+        "no-sum",
+        "The powers are not divided by their sum.",
+        headings.SOFTMAX,
+        lambda scores: (scores - scores.amax()).exp(),
     ),
     Mistake(
         "base-two",
         "These are powers of 2, and powers of e are wanted.",
-        see.SOFTMAX,
+        headings.SOFTMAX,
         lambda scores: softmax(scores * math.log(2)),
     ),
     Mistake(
         "no-powers",
         "The scores themselves are divided by their sum.",
-        see.SOFTMAX,
+        headings.SOFTMAX,
         lambda scores: scores / scores.sum(),
     ),
     Mistake(
         "divided-by-length",
         "The powers are divided by how many there are, and not by their sum.",
-        see.SOFTMAX,
+        headings.SOFTMAX,
         lambda scores: (scores - scores.amax()).exp() / len(scores),
     ),
     Mistake(
         "plain-divided-by-length",
         "The powers are divided by how many there are, and not by their sum.",
-        see.SOFTMAX,
+        headings.SOFTMAX,
         lambda scores: scores.exp() / len(scores),
     ),
-    Mistake("plain-no-sum", "The powers are not divided by their sum.", see.SOFTMAX, lambda scores: scores.exp()),
+    Mistake("plain-no-sum", "The powers are not divided by their sum.", headings.SOFTMAX, lambda scores: scores.exp()),
     Mistake(
         "largest-size",
         "The largest size is taken off, not the maximum: below 0 the score that is farthest from 0 is the smallest.",
-        see.OVERFLOW,
+        headings.OVERFLOW,
         lambda scores: softmax_after_subtracting(scores.float(), scores.float().abs().amax()).double(),
     ),
     Mistake(
         "minimum",
         "What is taken off is not the maximum but a smaller number, such as the mean or the minimum: a score far above "
         "it overflows, and of a hidden word -inf is taken off.",
-        see.OVERFLOW,
+        headings.OVERFLOW,
         lambda scores: softmax_after_subtracting(scores.float(), scores.float().amin()).double(),
     ),
-    Mistake("sign", "The smallest score gets the largest share.", see.SOFTMAX, lambda scores: softmax(-scores)),
+    Mistake("sign", "The smallest score gets the largest share.", headings.SOFTMAX, lambda scores: softmax(-scores)),
     Mistake(
         "logarithm",
         "These are the logarithms of the shares.",
-        see.SOFTMAX,
+        headings.SOFTMAX,
         lambda scores: torch.log_softmax(scores, -1),
     ),
 )

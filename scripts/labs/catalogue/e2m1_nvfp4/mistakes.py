@@ -7,7 +7,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue import see
+from scripts.labs.catalogue import headings
 from scripts.labs.catalogue.e2m1_nvfp4.truth import (
     MAGNITUDES,
     decode,
@@ -54,51 +54,51 @@ ENCODE_MISTAKES = (
     Mistake(
         "ties-up",
         "A number in the middle between two goes away from 0. The even code is wanted, so that half of them go down.",
-        see.E2M1,
+        headings.E2M1,
         partial(encode, rounded_by=ties_up),
     ),
     Mistake(
         "ties-down",
         "A number in the middle between two goes towards 0, as an argmin over the distances has it. It should go to "
         "the even code.",
-        see.E2M1,
+        headings.E2M1,
         partial(encode, rounded_by=ties_down),
     ),
     Mistake(
         "ties-to-odd",
         "A number in the middle goes to the odd code, and the even one is wanted.",
-        see.E2M1,
+        headings.E2M1,
         partial(encode, rounded_by=ties_to_odd),
     ),
     Mistake(
         "cut",
         "Numbers are cut off, not rounded: the nearest is wanted.",
-        see.E2M1,
+        headings.E2M1,
         partial(encode, rounded_by=truncated),
     ),
     Mistake(
         "even-steps",
         "The marks lie one half apart everywhere: from 2 on they lie 1 apart, and from 4 on 2.",
-        see.BIT_FIELDS,
+        headings.BIT_FIELDS,
         partial(encode, rounded_by=lambda size: (2 * size).round().clamp(max=7)),
     ),
-    Mistake("no-sign", "The sign is lost: it is the highest of the four bits.", see.BIT_FIELDS, without_sign),
+    Mistake("no-sign", "The sign is lost: it is the highest of the four bits.", headings.BIT_FIELDS, without_sign),
     Mistake(
         "complement",
         "Negative codes count in two's complement. The sign is a bit of its own: 8 more, and the rest as without it.",
-        see.BIT_FIELDS,
+        headings.BIT_FIELDS,
         complement,
     ),
     Mistake(
         "sign-lost-at-zero",
         "A small negative number becomes the code 0, and -0, the code 8, is wanted.",
-        see.E2M1,
+        headings.E2M1,
         sign_lost_at_zero,
     ),
     Mistake(
         "sign-by-comparison",
         "-0 is not less than 0, but it has a sign: torch.signbit(x) tells, and x < 0 does not.",
-        see.E2M1,
+        headings.E2M1,
         lambda x: encode(torch.where(x == 0, 0.0, x)),
     ),
 )
@@ -116,35 +116,38 @@ DECODE_MISTAKES = (
     Mistake(
         "no-subnormals",
         "Codes 0 and 1 are read with a leading 1. Where the exponent field is 0 there is none: they are 0 and 0.5.",
-        see.BIT_FIELDS,
+        headings.BIT_FIELDS,
         decode_from(0.5, 0.75, 1, 1.5, 2, 3, 4, 6),
     ),
     Mistake(
         "no-bias",
         "Every number is twice as large: the bias of E2M1, which is 1, is never taken off.",
-        see.BIT_FIELDS,
+        headings.BIT_FIELDS,
         decode_from(0, 1, 2, 3, 4, 6, 8, 12),
     ),
     Mistake(
         "even-steps",
         "The marks lie one half apart everywhere, as if the code were a whole number.",
-        see.BIT_FIELDS,
+        headings.BIT_FIELDS,
         decode_from(0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5),
     ),
     Mistake(
-        "no-sign", "The sign is lost: codes from 8 on are negative.", see.BIT_FIELDS, lambda codes: decode(codes & 7)
+        "no-sign",
+        "The sign is lost: codes from 8 on are negative.",
+        headings.BIT_FIELDS,
+        lambda codes: decode(codes & 7),
     ),
     Mistake(
         "complement",
         "Codes from 8 on are read as two's complement. They are those from 0 on with a minus.",
-        see.BIT_FIELDS,
+        headings.BIT_FIELDS,
         lambda codes: torch.where(codes < 8, decode(codes), -decode((16 - codes.int()).clamp(max=7))),
     ),
     Mistake(
         "minus-zero",
         "Code 8 is -0, and 0 stands there. A list of whole numbers has no -0: write 0.0 for its first number, or put "
         "the sign on last, by a product with -1.0.",
-        see.E2M1,
+        headings.E2M1,
         without_minus_zero,
     ),
 )
@@ -159,23 +162,26 @@ PACK_MISTAKES = (
     Mistake(
         "high-first",
         "The first code stands in the high half of its byte, and the low half is wanted.",
-        see.NVFP4,
+        headings.NVFP4,
         lambda codes: codes[..., ::2] << 4 | codes[..., 1::2],
     ),
     Mistake(
         "halves",
         "The codes of the first half of a row meet those of the second. Neighbours share a byte: 0 and 1, 2 and 3.",
-        see.NVFP4,
+        headings.NVFP4,
         halves,
     ),
     Mistake(
-        "not-shifted", "The second code is never shifted.", see.NVFP4, lambda codes: codes[..., ::2] | codes[..., 1::2]
+        "not-shifted",
+        "The second code is never shifted.",
+        headings.NVFP4,
+        lambda codes: codes[..., ::2] | codes[..., 1::2],
     ),
     Mistake(
         "by-three",
         "The second code is shifted by three bits, and a code has four.",
-        see.NVFP4,
+        headings.NVFP4,
         lambda codes: codes[..., ::2] | codes[..., 1::2] << 3,
     ),
-    Mistake("first-alone", "Only every second code is there.", see.NVFP4, lambda codes: codes[..., ::2]),
+    Mistake("first-alone", "Only every second code is there.", headings.NVFP4, lambda codes: codes[..., ::2]),
 )

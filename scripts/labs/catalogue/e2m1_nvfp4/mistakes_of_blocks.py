@@ -7,7 +7,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue import see
+from scripts.labs.catalogue import headings
 from scripts.labs.catalogue.e2m1_nvfp4.truth import (
     BLOCK,
     decode,
@@ -77,74 +77,76 @@ QUANTIZE_MISTAKES = (
         "exact-scale",
         "The codes are taken against the scale before it was rounded. Whoever reads them has the rounded one: divide "
         "by what is stored.",
-        see.NVFP4,
+        headings.NVFP4,
         partial(quantize, rounds=False),
     ),
     Mistake(
         "largest-not-magnitude",
         "The scale comes from the largest number, and the largest magnitude is wanted: -5 is louder than 4.",
-        see.BLOCK_SCALES,
+        headings.BLOCK_SCALES,
         partial(quantize, largest=lambda x: x),
     ),
     Mistake(
         "no-tensor-scale",
         "The tensor's scale is 1. Then large blocks want a scale beyond 448, where E4M3 ends.",
-        see.NVFP4,
+        headings.NVFP4,
         partial(quantize, tensor_divisor=None),
     ),
     Mistake(
         "reach-448",
         "The tensor's scale is the largest magnitude over 448. It is over 448 · 6, so that the largest scale of "
         "a block is 448.",
-        see.NVFP4,
+        headings.NVFP4,
         partial(quantize, tensor_divisor=448),
     ),
     Mistake(
         "reach-6",
         "The tensor's scale is the largest magnitude over 6. It is over 448 · 6, so that the scales of blocks "
         "reach to the end of E4M3.",
-        see.NVFP4,
+        headings.NVFP4,
         partial(quantize, tensor_divisor=6),
     ),
     Mistake(
         "scale-not-divided",
         "The scale of a block is its largest magnitude over 6 alone: it is over the tensor's scale, too, since whoever "
         "reads it multiplies by both.",
-        see.NVFP4,
+        headings.NVFP4,
         scales_without_tensors,
     ),
     Mistake(
         "sign-lost",
         "The signs are lost: encode takes the quotients with their signs, not their magnitudes.",
-        see.NVFP4,
+        headings.NVFP4,
         without_signs,
     ),
     Mistake(
         "whole-rows",
         "All blocks of a row share one scale: each 16 numbers have their own.",
-        see.BLOCK_SCALES,
+        headings.BLOCK_SCALES,
         one_scale_per_row,
     ),
-    Mistake("high-first", "The bytes are packed with the first code in the high half.", see.NVFP4, packed_high_first),
+    Mistake(
+        "high-first", "The bytes are packed with the first code in the high half.", headings.NVFP4, packed_high_first
+    ),
     Mistake(
         "by-one-alone",
         "Where a block's scale is 0, its numbers are divided by 1 alone: divide by the tensor's scale all the same, "
         "and all become 0.",
-        see.NVFP4,
+        headings.NVFP4,
         zero_block_not_scaled,
     ),
-    Mistake("zero-tensor", ZERO_TENSOR, see.NVFP4, partial(unguarded, tensor=True)),
-    Mistake("zero-tensor", ZERO_TENSOR, see.NVFP4, partial(unguarded, tensor=True, sign=lambda x: x < 0)),
-    Mistake("zero-scale", ZERO_SCALE, see.NVFP4, partial(unguarded, tensor=False)),
-    Mistake("zero-scale", ZERO_SCALE, see.NVFP4, partial(unguarded, tensor=False, sign=lambda x: x < 0)),
+    Mistake("zero-tensor", ZERO_TENSOR, headings.NVFP4, partial(unguarded, tensor=True)),
+    Mistake("zero-tensor", ZERO_TENSOR, headings.NVFP4, partial(unguarded, tensor=True, sign=lambda x: x < 0)),
+    Mistake("zero-scale", ZERO_SCALE, headings.NVFP4, partial(unguarded, tensor=False)),
+    Mistake("zero-scale", ZERO_SCALE, headings.NVFP4, partial(unguarded, tensor=False, sign=lambda x: x < 0)),
 )
 
 
-def scaled_by(form):
-    """``form``: of the scales and the tensor's scale what a code is multiplied by."""
+def scaled_by(implementation):
+    """``implementation``: of the scales and the tensor's scale what a code is multiplied by."""
 
     def wrong(packed, scales, tensor_scale):
-        unit = form(scales.view(torch.float8_e4m3fn).to(tensor_scale.dtype), tensor_scale)
+        unit = implementation(scales.view(torch.float8_e4m3fn).to(tensor_scale.dtype), tensor_scale)
         return decode(unpack(packed)).to(unit.dtype) * unit.repeat_interleave(BLOCK, -1)
 
     return wrong
@@ -154,37 +156,37 @@ DEQUANTIZE_MISTAKES = (
     Mistake(
         "high-first",
         "The high half of each byte is read first: the first code stands in the low half.",
-        see.NVFP4,
+        headings.NVFP4,
         partial(dequantize, unpack=lambda packed: unpack(packed << 4 | packed >> 4)),
     ),
     Mistake(
         "halves",
         "All low halves come first and then all high ones: the two codes of a byte are neighbours.",
-        see.NVFP4,
+        headings.NVFP4,
         partial(dequantize, unpack=lambda packed: torch.cat([packed & 15, packed >> 4], -1)),
     ),
     Mistake(
         "no-tensor-scale",
         "The tensor's scale is never multiplied in.",
-        see.NVFP4,
+        headings.NVFP4,
         scaled_by(lambda scales, tensor_scale: scales),
     ),
     Mistake(
         "no-scale",
         "The scales of the blocks are never multiplied in.",
-        see.NVFP4,
+        headings.NVFP4,
         scaled_by(lambda scales, tensor_scale: torch.ones_like(scales) * tensor_scale),
     ),
     Mistake(
         "divided",
         "It is divided by the tensor's scale, and quantize has done that: multiply on the way back.",
-        see.NVFP4,
+        headings.NVFP4,
         scaled_by(lambda scales, tensor_scale: scales / tensor_scale),
     ),
     Mistake(
         "bytes-as-numbers",
         "The bytes of the scales are taken for whole numbers: .view(torch.float8_e4m3fn) reads them as E4M3.",
-        see.BIT_FIELDS,
+        headings.BIT_FIELDS,
         lambda packed, scales, tensor_scale: (
             decode(unpack(packed)).to(tensor_scale.dtype)
             * scales.to(tensor_scale.dtype).repeat_interleave(BLOCK, -1)

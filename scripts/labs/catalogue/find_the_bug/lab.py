@@ -14,11 +14,11 @@ from torch import Tensor
 
 from scripts.labs.grading.budget import expected_results
 from scripts.labs.grading.judge import judge_case
-from scripts.labs.grading.strict import Refused
+from scripts.labs.grading.strict import RefusedByGrader
 from scripts.labs.lab import Case, Lab, Part, widened
 from scripts.labs.message import first_wrong
 from scripts.labs.phrases import joined, pluralized, sentence, two_digits
-from scripts.labs.reader_file import functions_of, to_rejection
+from scripts.labs.submission import functions_of, to_rejection
 from scripts.labs.verdict import UNWRITTEN, Rejected, Rejection, Verdict
 
 LARGEST_SIZE = 64
@@ -140,7 +140,7 @@ def time_limit(seconds: float, wait: float):
         return
 
     def stop(*_) -> None:
-        raise Refused(f"it did not end within {seconds} s: is there a loop that never ends?")
+        raise RefusedByGrader(f"it did not end within {seconds} s: is there a loop that never ends?")
 
     timers = {signal.ITIMER_VIRTUAL: (signal.SIGVTALRM, seconds), signal.ITIMER_REAL: (signal.SIGALRM, wait)}
     were = {sent: signal.signal(sent, stop) for sent, _ in timers.values()}

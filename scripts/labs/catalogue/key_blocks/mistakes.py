@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue import see
+from scripts.labs.catalogue import headings
 from scripts.labs.catalogue.key_blocks.truth import BLOCK, attention, scores_of
 from scripts.labs.lab import Mistake
 
@@ -81,160 +81,160 @@ MISTAKES = (
     Mistake(
         "no-scale",
         "The scores are not divided by √d: multiply them by scale.",
-        see.SCALE,
+        headings.SCALE,
         lambda q, k, v: attention(q * q.shape[1] ** 0.5, k, v),
     ),
     Mistake(
         "scaled-twice",
         "The scores are divided by √d twice.",
-        see.SCALE,
+        headings.SCALE,
         lambda q, k, v: attention(q / q.shape[1] ** 0.5, k, v),
     ),
     Mistake(
         "keys-blended",
         "The shares blend the keys, and the values are wanted.",
-        see.BLOCK_KERNEL,
+        headings.BLOCK_KERNEL,
         lambda q, k, v: attention(q, k, k),
     ),
-    Mistake("not-divided", "The exponentials are never divided by their sum.", see.SOFTMAX, not_divided),
+    Mistake("not-divided", "The exponentials are never divided by their sum.", headings.SOFTMAX, not_divided),
     Mistake(
         "wrong-axis",
         "The products are summed down the columns of the tile, and a score is the sum along its row: axis 1.",
-        see.BLOCK_OF_SCORES,
+        headings.BLOCK_OF_SCORES,
         wrong_axis,
     ),
     Mistake(
         "values-along-rows",
         "The values are summed along the rows of the tile, and the output is summed down its columns: axis 0.",
-        see.BLOCK_OF_SCORES,
+        headings.BLOCK_OF_SCORES,
         values_along_rows,
     ),
     Mistake(
         "shares-in-fp16",
         "The shares are rounded to FP16 before they meet the values: keep all arithmetic in FP32.",
-        see.SOFTMAX,
+        headings.SOFTMAX,
         lambda q, k, v: scores_of(q, k).softmax(-1).half().to(v.dtype) @ v,
     ),
-    Mistake("copies-the-query", "The output is the query itself.", see.SOFTMAX, lambda q, k, v: q),
+    Mistake("copies-the-query", "The output is the query itself.", headings.SOFTMAX, lambda q, k, v: q),
     Mistake(
         "equal-shares",
         "Every key has the same share: the output is the plain mean of the values.",
-        see.SOFTMAX,
+        headings.SOFTMAX,
         lambda q, k, v: v.mean(0).expand_as(q),
     ),
     Mistake(
         "powers-of-two",
         "These are powers of 2, and powers of e are wanted: with tl.exp2, multiply the scores by log₂ e as well.",
-        see.SOFTMAX,
+        headings.SOFTMAX,
         lambda q, k, v: attention(q * 0.6931471805599453, k, v),
     ),
     Mistake(
         "first-query",
         "Every program works on the first query: ask tl.program_id(0) which one is its own.",
-        see.ONE_HEAD,
+        headings.ONE_HEAD,
         lambda q, k, v: attention(q[:1], k, v).expand_as(q),
     ),
     Mistake(
         "first-program-only",
         "Only the first row of the output is written: where a program stores depends on its number.",
-        see.ONE_HEAD,
+        headings.ONE_HEAD,
         lambda q, k, v: attention(q, k, v).masked_fill(torch.arange(len(q))[:, None] > 0, torch.nan),
     ),
     Mistake(
         "all-write-the-first-row",
         "Every program stores its output in the first row: go to the row of its own query.",
-        see.ONE_HEAD,
+        headings.ONE_HEAD,
         lambda q, k, v: torch.cat([attention(q[-1:], k, v), torch.full_like(q[1:], torch.nan)]),
     ),
     Mistake(
         "first-block-only",
         "Only the first block of keys is seen: there is no loop, or the places do not move with it.",
-        see.BLOCK_KERNEL,
+        headings.BLOCK_KERNEL,
         lambda q, k, v: attention(q, k[:BLOCK], v[:BLOCK]),
     ),
     Mistake(
         "last-block-only",
         "Only the last block of keys is seen: the scores of a block replace those of the blocks before it, while "
         "each should fill a line of its own.",
-        see.BLOCK_KERNEL,
+        headings.BLOCK_KERNEL,
         lambda q, k, v: attention(q, blocks(k)[-1], blocks(v)[-1]),
     ),
     Mistake(
         "same-keys",
         "Each turn of the first loop reads the first block of keys again.",
-        see.BLOCK_KERNEL,
+        headings.BLOCK_KERNEL,
         lambda q, k, v: attention(q, first_block_repeated(k), v),
     ),
     Mistake(
         "same-values",
         "Each turn of the second loop reads the first block of values again.",
-        see.BLOCK_KERNEL,
+        headings.BLOCK_KERNEL,
         lambda q, k, v: attention(q, k, first_block_repeated(v)),
     ),
     Mistake(
         "values-of-last-block",
         "Only the last block of values is blended: each turn of the second loop has to add to what is there.",
-        see.BLOCK_KERNEL,
+        headings.BLOCK_KERNEL,
         values_of_last_block,
     ),
     Mistake(
         "maximum-a-block",
         "Each block has its own maximum taken off, but the sum is that of the row: e^(score - maximum) compares scores "
         "only below one maximum.",
-        see.SOFTMAX_A_BLOCK,
+        headings.SOFTMAX_A_BLOCK,
         maxima_of_blocks,
     ),
     Mistake(
         "output-in-fp16",
         "The output is rounded to FP16 before it is stored.",
-        see.BLOCK_KERNEL,
+        headings.BLOCK_KERNEL,
         lambda q, k, v: attention(q, k, v).half().to(q.dtype),
     ),
     Mistake(
         "softmax-a-block",
         "Softmax is taken of each block by itself, so the shares of each block add up to 1, and those of the row to "
         "the number of blocks.",
-        see.SOFTMAX_A_BLOCK,
+        headings.SOFTMAX_A_BLOCK,
         softmax_per_block,
     ),
     Mistake(
         "last-block-missing",
         "The keys of the last block, which is not full, are missing.",
-        see.BLOCK_OF_SCORES,
+        headings.BLOCK_OF_SCORES,
         lambda q, k, v: attention(q, full_blocks(k), full_blocks(v)),
     ),
     Mistake(
         "last-key-missing",
         "The last key is missing: the mask is one too short.",
-        see.BLOCK_OF_SCORES,
+        headings.BLOCK_OF_SCORES,
         lambda q, k, v: attention(q, k[:-1], v[:-1]),
     ),
     Mistake(
         "padding-counts",
         "In the last block, places without a key count as keys whose score is 0, and e⁰ is 1. Their score has to be "
         "minus infinity.",
-        see.BLOCK_OF_SCORES,
+        headings.BLOCK_OF_SCORES,
         lambda q, k, v: attention(q, padded(k), padded(v)),
     ),
     Mistake(
         "hidden-is-finite",
         "Places without a key have a score that is a number. Where the real scores lie further below, those places "
         "take all the shares: their score has to be minus infinity.",
-        see.BLOCK_OF_SCORES,
+        headings.BLOCK_OF_SCORES,
         padding_at_minus_1000,
     ),
     Mistake(
         "overflow",
         "The maximum is not taken off first: e to the power of a large score is infinite in FP32, and of a very "
         "negative one 0.",
-        see.OVERFLOW,
+        headings.OVERFLOW,
         without_maximum,
     ),
     Mistake(
         "maximum-from-zero",
         "The maximum is never below 0 or another number, where it begins or which hidden places hold. Where all scores "
         "lie far below, every exponential is 0, and 0 is divided by 0.",
-        see.MERGING,
+        headings.MERGING,
         maximum_from_zero,
     ),
 )

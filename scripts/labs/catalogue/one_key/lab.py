@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue import see
+from scripts.labs.catalogue import headings
 from scripts.labs.catalogue.scores import output_roundings
 from scripts.labs.lab import SEEDS, Case, Mistake, Part, normal, widened
 
@@ -120,160 +120,160 @@ def without_maximum_added(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 def only_written_where(where: Callable) -> Callable:
     """Written where ``where`` says so of heads and queries, and nowhere else."""
 
-    def form(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    def implementation(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         head, query = torch.arange(q.shape[0])[:, None, None], torch.arange(q.shape[1])[:, None]
         return attention(q, k, v).masked_fill(~where(head, query), NAN)
 
-    return form
+    return implementation
 
 
 MISTAKES = (
     Mistake(
         "no-scale",
         "The scores are not divided by √d.",
-        see.SCALE,
+        headings.SCALE,
         lambda q, k, v: attention(q * q.shape[-1] ** 0.5, k, v),
     ),
     Mistake(
         "scaled-twice",
         "The scores are divided by d, and √d is wanted: the scale is already in, or taken twice.",
-        see.SCALE,
+        headings.SCALE,
         lambda q, k, v: attention(q / q.shape[-1] ** 0.5, k, v),
     ),
     Mistake(
         "divided-by-scale",
         "The scores are divided by scale, which is 1/√d already: multiply.",
-        see.SCALE,
+        headings.SCALE,
         lambda q, k, v: attention(q * q.shape[-1], k, v),
     ),
     Mistake(
         "scores-padded-by-little",
         "The row of scores holds about -10,000 where there is no key, and scores may lie below that: it has to begin "
         "as -inf.",
-        see.ONE_HEAD,
+        headings.ONE_HEAD,
         lambda q, k, v: padded(q, k, v, -1e4),
     ),
     Mistake(
         "scores-padded-by-zero",
         "The row of scores holds 0 where there is no key, and e to the power of 0 is 1: it has to begin as -inf.",
-        see.ONE_HEAD,
+        headings.ONE_HEAD,
         lambda q, k, v: padded(q, k, v, 0.0),
     ),
-    Mistake("no-sum", "The powers are not divided by their sum.", see.SOFTMAX, without_maximum_added),
+    Mistake("no-sum", "The powers are not divided by their sum.", headings.SOFTMAX, without_maximum_added),
     Mistake(
         "base-two",
         "These are powers of 2, and powers of e are wanted: tl.exp, not tl.exp2.",
-        see.SOFTMAX,
+        headings.SOFTMAX,
         lambda q, k, v: attention(q * math.log(2), k, v),
     ),
     Mistake(
         "no-softmax",
         "The scores themselves are used as shares: softmax is missing.",
-        see.ONE_HEAD,
+        headings.ONE_HEAD,
         lambda q, k, v: scores_of(q, k) @ v,
     ),
     Mistake(
         "keys-blended",
         "The shares blend the keys: the second loop has to read v, with the strides of v.",
-        see.ONE_HEAD,
+        headings.ONE_HEAD,
         lambda q, k, v: attention(q, k, k),
     ),
     Mistake(
         "first-key-only",
         "Only the first key and value are read: the number of the key times k_row is missing, or the loop.",
-        see.ONE_HEAD,
+        headings.ONE_HEAD,
         lambda q, k, v: v[:, :1].expand_as(q) if v.shape[1] else torch.zeros_like(q),
     ),
     Mistake(
         "one-key-again-and-again",
         "Every score is that of the first key: the number of the key times k_row is missing.",
-        see.ONE_HEAD,
+        headings.ONE_HEAD,
         lambda q, k, v: v.mean(1, keepdim=True).expand_as(q) if v.shape[1] else torch.zeros_like(q),
     ),
     Mistake(
         "last-key-missing",
         "The last key is left out: of seq_k keys the last has number seq_k - 1, and range(seq_k) ends there.",
-        see.ONE_HEAD,
+        headings.ONE_HEAD,
         lambda q, k, v: attention(q, k[:, :-1], v[:, :-1]),
     ),
     Mistake(
         "first-key-missing",
         "The first key is left out: keys are counted from 0.",
-        see.ONE_HEAD,
+        headings.ONE_HEAD,
         lambda q, k, v: attention(q, k[:, 1:], v[:, 1:]),
     ),
     Mistake(
         "first-query-repeated",
         "Every program has the first query of its head: q_row times the number of the query is missing.",
-        see.LIBRARY_KERNEL,
+        headings.LIBRARY_KERNEL,
         lambda q, k, v: attention(q[:, :1].expand_as(q), k, v),
     ),
     Mistake(
         "queries-of-first-head",
         "Every head has the queries of the first one: q_head times the number of the head is missing.",
-        see.LIBRARY_KERNEL,
+        headings.LIBRARY_KERNEL,
         lambda q, k, v: attention(q[:1].expand_as(q), k, v),
     ),
     Mistake(
         "keys-of-first-head",
         "Every head has the keys of the first one: k_head times the number of the head is missing.",
-        see.LIBRARY_KERNEL,
+        headings.LIBRARY_KERNEL,
         lambda q, k, v: attention(q, k[:1].expand_as(k), v),
     ),
     Mistake(
         "values-of-first-head",
         "Every head has the values of the first one: v_head times the number of the head is missing.",
-        see.LIBRARY_KERNEL,
+        headings.LIBRARY_KERNEL,
         lambda q, k, v: attention(q, k, v[:1].expand_as(v)),
     ),
     Mistake(
         "keys-and-values-of-first-head",
         "Every head has the keys and values of the first one: the head's number times k_head and v_head is missing.",
-        see.LIBRARY_KERNEL,
+        headings.LIBRARY_KERNEL,
         lambda q, k, v: attention(q, k[:1].expand_as(k), v[:1].expand_as(v)),
     ),
     Mistake(
         "first-head-only",
         "Only the first head is written: out_head times the number of the head is missing, or too few programs run.",
-        see.LIBRARY_KERNEL,
+        headings.LIBRARY_KERNEL,
         only_written_where(lambda head, query: (head == 0) & (query >= 0)),
     ),
     Mistake(
         "first-query-only",
         "Only the first query of each head is written: out_row times the number of the query is missing.",
-        see.LIBRARY_KERNEL,
+        headings.LIBRARY_KERNEL,
         only_written_where(lambda head, query: (head >= 0) & (query == 0)),
     ),
     Mistake(
         "one-row-only",
         "Only one row is written: every program has to find out by tl.program_id(0) which query is its own.",
-        see.LIBRARY_KERNEL,
+        headings.LIBRARY_KERNEL,
         only_written_where(lambda head, query: (head == 0) & (query == 0)),
     ),
     Mistake(
         "overflow",
         "The maximum is not taken off first: e to the power of a large score is infinite in FP32, and of one far below "
         "0 it is 0.",
-        see.OVERFLOW,
+        headings.OVERFLOW,
         overflowing,
     ),
     Mistake(
         "maximum-of-zero",
         "The maximum of a row is never below 0: what pads the row, or what the maximum starts from, has to be -inf.",
-        see.ONE_HEAD,
+        headings.ONE_HEAD,
         maximum_of_padding,
     ),
     Mistake(
         "maximum-of-zero-and-no-sum",
         "The maximum of a row is never below 0, so that where all scores lie far below it every power is 0: it has to "
         "start from -inf.",
-        see.ONE_HEAD,
+        headings.ONE_HEAD,
         lambda q, k, v: maximum_of_padding(q, k, v).nan_to_num(nan=0.0),
     ),
     Mistake(
         "no-key",
         "Without a key the sum of the powers is 0, and 0 divided by 0 is not a number: take care of that row.",
-        see.ONE_HEAD,
+        headings.ONE_HEAD,
         lambda q, k, v: attention(q, k, v) if k.shape[1] else torch.full_like(q, NAN),
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue import see
+from scripts.labs.catalogue import headings
 from scripts.labs.catalogue.online_softmax.truth import State, block_state, empty, exp_below, merge, update
 from scripts.labs.lab import Mistake
 
@@ -17,14 +17,14 @@ def update_with(sum_factor, accumulator_factor=None, block_factor=None, new_maxi
     """
     accumulator_factor, block_factor = accumulator_factor or sum_factor, block_factor or rescale_factor(1)
 
-    def form(running_max, running_sum, accumulator, scores, values):
+    def implementation(running_max, running_sum, accumulator, scores, values):
         block_max, block_sum, block_blend = block_state(scores, values)
         maxima = running_max, block_max, torch.maximum(running_max, block_max)
         total = sum_factor(*maxima) * running_sum + block_factor(*maxima) * block_sum
         blend = accumulator_factor(*maxima)[:, None] * accumulator + block_factor(*maxima)[:, None] * block_blend
         return (new_maximum(*maxima) if new_maximum else maxima[2]), total, blend
 
-    return form
+    return implementation
 
 
 def rescale_factor(which: int):
@@ -80,9 +80,9 @@ def overflowing(running_max, running_sum, accumulator, scores, values) -> State:
     return tuple(each.to(scores.dtype) for each in found)
 
 
-def divided_early(form):
+def divided_early(implementation):
     def early(*state):
-        maximum, total, blend = form(*state)
+        maximum, total, blend = implementation(*state)
         return maximum, total, blend / total[:, None]
 
     return lambda **inputs: early(*inputs.values())
@@ -107,9 +107,9 @@ MAX_AND_SUM_SWAPPED = (
 )
 
 
-def max_and_sum_swapped(form):
+def max_and_sum_swapped(implementation):
     def exchanged(*state):
-        maximum, total, blend = form(*state)
+        maximum, total, blend = implementation(*state)
         return total, maximum, blend
 
     return lambda **inputs: exchanged(*inputs.values())
@@ -134,81 +134,83 @@ def both_in_fp16(running_max, running_sum, accumulator, scores, values) -> State
 
 
 EMPTY_MISTAKES = (
-    Mistake("swapped", MAX_AND_SUM_SWAPPED, see.MERGING, max_and_sum_swapped(empty)),
+    Mistake("swapped", MAX_AND_SUM_SWAPPED, headings.MERGING, max_and_sum_swapped(empty)),
     Mistake(
         "maximum-finite",
         "The maximum of nothing is a very negative number. It has to be minus infinity, which is below every score "
         "and says that nothing was read.",
-        see.MERGING,
+        headings.MERGING,
         lambda rows, d: (torch.full((rows,), -1e30), *empty(rows, d)[1:]),
     ),
     Mistake(
         "maximum-finite-9",
         "The maximum of nothing is a very negative number. It has to be minus infinity, which is below every score "
         "and says that nothing was read.",
-        see.MERGING,
+        headings.MERGING,
         lambda rows, d: (torch.full((rows,), -1e9), *empty(rows, d)[1:]),
     ),
     Mistake(
         "maximum-zero",
         "The maximum of nothing is taken for 0: where all scores of a row are negative, 0 would stay, although it is "
         "no score of the row.",
-        see.MERGING,
+        headings.MERGING,
         lambda rows, d: (torch.zeros(rows), *empty(rows, d)[1:]),
     ),
     Mistake(
         "sum-one",
         "The sum of nothing is taken for 1.",
-        see.MERGING,
+        headings.MERGING,
         lambda rows, d: (empty(rows, d)[0], torch.ones(rows), torch.zeros(rows, d)),
     ),
 )
 UPDATE_MISTAKES = (
-    Mistake("swapped", MAX_AND_SUM_SWAPPED, see.RUNNING_MAX, max_and_sum_swapped(update)),
+    Mistake("swapped", MAX_AND_SUM_SWAPPED, headings.RUNNING_MAX, max_and_sum_swapped(update)),
     Mistake(
         "block-divided",
         "The block's part of the accumulator is divided by the block's sum: a state keeps it undivided.",
-        see.ACCUMULATOR,
+        headings.ACCUMULATOR,
         block_divided_early,
     ),
     Mistake(
         "means",
         "The mean of the block's exponentials is added, and their sum is wanted.",
-        see.RUNNING_MAX,
+        headings.RUNNING_MAX,
         block_sum_averaged,
     ),
     Mistake(
         "plain-exponentials",
         "The block's exponentials are taken of the scores as they are: take the new maximum off first.",
-        see.RUNNING_MAX,
+        headings.RUNNING_MAX,
         update_with(rescale_factor(0), block_factor=lambda old, block, new: block.exp()),
     ),
-    Mistake("both-in-fp16", "Exponentials and values meet in FP16: keep a state in FP32.", see.RESCALING, both_in_fp16),
-    Mistake("not-rescaled", NOT_RESCALED, see.RUNNING_MAX, update_with(factor_one)),
+    Mistake(
+        "both-in-fp16", "Exponentials and values meet in FP16: keep a state in FP32.", headings.RESCALING, both_in_fp16
+    ),
+    Mistake("not-rescaled", NOT_RESCALED, headings.RUNNING_MAX, update_with(factor_one)),
     Mistake(
         "sum-not-rescaled",
         ONLY_ONE_RESCALED.format("sum", "accumulator"),
-        see.ACCUMULATOR,
+        headings.ACCUMULATOR,
         update_with(factor_one, rescale_factor(0)),
     ),
     Mistake(
         "accumulator-not-rescaled",
         ONLY_ONE_RESCALED.format("accumulator", "sum"),
-        see.ACCUMULATOR,
+        headings.ACCUMULATOR,
         update_with(rescale_factor(0), factor_one),
     ),
-    Mistake("upside-down", UPSIDE_DOWN, see.RUNNING_MAX, update_with(upside_down)),
+    Mistake("upside-down", UPSIDE_DOWN, headings.RUNNING_MAX, update_with(upside_down)),
     Mistake(
         "block-not-rescaled",
         "The new exponentials are taken below the maximum of their own block, and then join sums that are taken below "
         "the larger maximum.",
-        see.RESCALING,
+        headings.RESCALING,
         update_with(rescale_factor(0), block_factor=factor_one),
     ),
     Mistake(
         "block-maximum",
         "The maximum that you keep is that of the last block, not that of all scores so far.",
-        see.RUNNING_MAX,
+        headings.RUNNING_MAX,
         update_with(
             lambda old, block, new: (old - block).exp(),
             block_factor=factor_one,
@@ -218,7 +220,7 @@ UPDATE_MISTAKES = (
     Mistake(
         "old-maximum",
         "The maximum never moves: the larger of the old one and the block's is wanted.",
-        see.RUNNING_MAX,
+        headings.RUNNING_MAX,
         update_with(
             factor_one,
             block_factor=lambda old, block, new: (block - old).exp(),
@@ -228,41 +230,41 @@ UPDATE_MISTAKES = (
     Mistake(
         "block-alone",
         "This is the state of the block alone: what was read before is forgotten.",
-        see.RUNNING_MAX,
+        headings.RUNNING_MAX,
         lambda running_max, running_sum, accumulator, scores, values: block_state(scores, values),
     ),
-    Mistake("divided-early", DIVIDED_EARLY, see.ACCUMULATOR, divided_early(update)),
+    Mistake("divided-early", DIVIDED_EARLY, headings.ACCUMULATOR, divided_early(update)),
     Mistake(
         "nothing-changes",
         "The state comes back as it was: the block is never added.",
-        see.RUNNING_MAX,
+        headings.RUNNING_MAX,
         lambda running_max, running_sum, accumulator, scores, values: (running_max, running_sum, accumulator),
     ),
     Mistake(
         "one-maximum",
         "The maximum of the block is taken over all rows, and each row has its own: scores.amax(1).",
-        see.RUNNING_MAX,
+        headings.RUNNING_MAX,
         one_maximum_for_all_rows,
     ),
     Mistake(
         "overflow",
         "The exponentials are taken of the scores as they are, with no maximum taken off: e to the power of a large "
         "score is infinite in FP32.",
-        see.OVERFLOW,
+        headings.OVERFLOW,
         overflowing,
     ),
-    Mistake("base-two", "These are powers of 2, and powers of e are wanted.", see.RUNNING_MAX, base_two),
-    Mistake("in-fp16", "The exponentials are rounded to FP16: keep a state in FP32.", see.RESCALING, in_fp16),
+    Mistake("base-two", "These are powers of 2, and powers of e are wanted.", headings.RUNNING_MAX, base_two),
+    Mistake("in-fp16", "The exponentials are rounded to FP16: keep a state in FP32.", headings.RESCALING, in_fp16),
     Mistake(
         "hidden-block",
         NOT_A_NUMBER.format("a block hides all its scores from a row"),
-        see.MERGING,
+        headings.MERGING,
         unguarded_block,
     ),
     Mistake(
         "nothing-seen",
         NOT_A_NUMBER.format("neither the rows so far nor the block have shown a score"),
-        see.MERGING,
+        headings.MERGING,
         unguarded_update,
     ),
 )

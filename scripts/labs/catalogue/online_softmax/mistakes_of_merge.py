@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue import see
+from scripts.labs.catalogue import headings
 from scripts.labs.catalogue.online_softmax.mistakes import (
     DIVIDED_EARLY,
     MAX_AND_SUM_SWAPPED,
@@ -24,72 +24,72 @@ from scripts.labs.lab import Mistake
 def merge_with(factor_a, factor_b, accumulator_factors=None, new_maximum=torch.maximum):
     """A merge with other factors, each a function of a's maximum, b's and the larger of both."""
 
-    def form(max_a, sum_a, accumulator_a, max_b, sum_b, accumulator_b):
+    def implementation(max_a, sum_a, accumulator_a, max_b, sum_b, accumulator_b):
         maxima = max_a, max_b, torch.maximum(max_a, max_b)
         blend_a, blend_b = accumulator_factors or (factor_a, factor_b)
         total = factor_a(*maxima) * sum_a + factor_b(*maxima) * sum_b
         blend = blend_a(*maxima)[:, None] * accumulator_a + blend_b(*maxima)[:, None] * accumulator_b
         return new_maximum(max_a, max_b), total, blend
 
-    return form
+    return implementation
 
 
 MERGE_MISTAKES = (
-    Mistake("swapped", MAX_AND_SUM_SWAPPED, see.MERGING, max_and_sum_swapped(merge)),
+    Mistake("swapped", MAX_AND_SUM_SWAPPED, headings.MERGING, max_and_sum_swapped(merge)),
     Mistake(
         "sums-not-rescaled",
         ONLY_ONE_RESCALED.format("sum", "accumulator"),
-        see.ACCUMULATOR,
+        headings.ACCUMULATOR,
         merge_with(factor_one, factor_one, (rescale_factor(0), rescale_factor(1))),
     ),
     Mistake(
         "not-rescaled",
         "The two states are added as they are. Bring both to the larger maximum first: each is then worth "
         "e^(its own maximum - the larger one) of what it was.",
-        see.MERGING,
+        headings.MERGING,
         merge_with(factor_one, factor_one),
     ),
     Mistake(
         "b-not-rescaled",
         "The second state is never rescaled. Either of the two may have the smaller maximum.",
-        see.MERGING,
+        headings.MERGING,
         merge_with(rescale_factor(0), factor_one),
     ),
     Mistake(
         "a-not-rescaled",
         "The first state is never rescaled. Either of the two may have the smaller maximum.",
-        see.MERGING,
+        headings.MERGING,
         merge_with(factor_one, rescale_factor(1)),
     ),
     Mistake(
         "factors-swapped",
         "The two factors have changed places: each state shrinks by e^(its own maximum - the larger one).",
-        see.MERGING,
+        headings.MERGING,
         merge_with(rescale_factor(1), rescale_factor(0)),
     ),
     Mistake(
         "accumulators-not-rescaled",
         ONLY_ONE_RESCALED.format("accumulator", "sum"),
-        see.ACCUMULATOR,
+        headings.ACCUMULATOR,
         merge_with(rescale_factor(0), rescale_factor(1), (factor_one, factor_one)),
     ),
     Mistake(
         "upside-down",
         UPSIDE_DOWN,
-        see.MERGING,
+        headings.MERGING,
         merge_with(lambda a, b, new: (new - a).exp(), lambda a, b, new: (new - b).exp()),
     ),
     Mistake(
         "maxima-added",
         "The maxima are added. They are compared, and the larger one stays.",
-        see.MERGING,
+        headings.MERGING,
         merge_with(rescale_factor(0), rescale_factor(1), new_maximum=torch.add),
     ),
-    Mistake("divided-early", DIVIDED_EARLY, see.ACCUMULATOR, divided_early(merge)),
+    Mistake("divided-early", DIVIDED_EARLY, headings.ACCUMULATOR, divided_early(merge)),
     Mistake(
         "both-empty",
         NOT_A_NUMBER.format("neither reader has read anything"),
-        see.MERGING,
+        headings.MERGING,
         merge_with(lambda a, b, new: (a - new).exp(), lambda a, b, new: (b - new).exp()),
     ),
 )
@@ -103,7 +103,7 @@ FINISH_MISTAKES = (
     Mistake(
         "divided-by-maximum",
         "The accumulator is divided by the maximum, and the sum is wanted.",
-        see.ACCUMULATOR,
+        headings.ACCUMULATOR,
         lambda running_max, running_sum, accumulator: (
             accumulator / running_max[:, None],
             running_max + running_sum.log(),
@@ -112,7 +112,7 @@ FINISH_MISTAKES = (
     Mistake(
         "logarithm-taken-off",
         "The logarithm of the sum is taken off the maximum, and it is to be added.",
-        see.MERGING,
+        headings.MERGING,
         lambda running_max, running_sum, accumulator: (
             outputs(running_max, running_sum, accumulator),
             running_max - running_sum.log(),
@@ -121,13 +121,13 @@ FINISH_MISTAKES = (
     Mistake(
         "not-divided",
         "The accumulator is not divided by the sum.",
-        see.ACCUMULATOR,
+        headings.ACCUMULATOR,
         lambda running_max, running_sum, accumulator: (accumulator, running_max + running_sum.log()),
     ),
     Mistake(
         "sum-alone",
         "The log-sum-exp is the logarithm of the sum alone: the maximum that was taken off has to be added again.",
-        see.MERGING,
+        headings.MERGING,
         lambda running_max, running_sum, accumulator: (
             outputs(running_max, running_sum, accumulator),
             running_sum.log(),
@@ -136,7 +136,7 @@ FINISH_MISTAKES = (
     Mistake(
         "no-logarithm",
         "The maximum and the sum are added, and it is the logarithm of the sum that belongs to the maximum.",
-        see.MERGING,
+        headings.MERGING,
         lambda running_max, running_sum, accumulator: (
             outputs(running_max, running_sum, accumulator),
             running_max + running_sum,
@@ -145,7 +145,7 @@ FINISH_MISTAKES = (
     Mistake(
         "base-two",
         "The logarithm is the one to the base 2, and the natural one is wanted.",
-        see.MERGING,
+        headings.MERGING,
         lambda running_max, running_sum, accumulator: (
             outputs(running_max, running_sum, accumulator),
             running_max + running_sum.log2(),
@@ -154,7 +154,7 @@ FINISH_MISTAKES = (
     Mistake(
         "overflow",
         "The maximum is put back before the logarithm is taken, and e to the power of a large maximum is infinite.",
-        see.OVERFLOW,
+        headings.OVERFLOW,
         lambda running_max, running_sum, accumulator: (
             outputs(running_max, running_sum, accumulator),
             (running_max.float().exp() * running_sum.float()).log().to(running_max.dtype),
@@ -163,7 +163,7 @@ FINISH_MISTAKES = (
     Mistake(
         "nothing-seen",
         "A row that has seen no score is 0 divided by 0, which is not a number.",
-        see.MERGING,
+        headings.MERGING,
         lambda running_max, running_sum, accumulator: (
             accumulator / running_sum[:, None],
             running_max + running_sum.log(),

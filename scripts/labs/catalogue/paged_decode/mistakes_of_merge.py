@@ -7,16 +7,16 @@ import math
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue import see
+from scripts.labs.catalogue import headings
 from scripts.labs.catalogue.paged_decode.truth import merge_pieces
 from scripts.labs.lab import Mistake, widened
 
 
-def merge_with_weights(form, lse=None):
-    """A merge: ``form`` makes the weights of the pieces of their lse; ``lse`` what stands for the lse of all."""
+def merge_with_weights(implementation, lse=None):
+    """A merge: ``implementation`` makes the weights of the pieces of their lse; ``lse``, what stands for all."""
 
     def wrong(part_out: Tensor, part_lse: Tensor) -> tuple[Tensor, Tensor]:
-        weights = form(part_lse)
+        weights = implementation(part_lse)
         right = merge_pieces(part_out, part_lse)[1]
         return (weights[..., None] * part_out).sum(1), lse(part_lse) if lse else right
 
@@ -56,71 +56,71 @@ MERGE_MISTAKES = (
     Mistake(
         "averaged",
         "The pieces are averaged: each counts by its share of the sum, which is exp of its lse.",
-        see.SPLIT,
+        headings.SPLIT,
         merge_with_weights(lambda part_lse: torch.full_like(part_lse, 1 / part_lse.shape[1])),
     ),
     Mistake(
         "added",
         "The pieces are added up: their weights must add up to 1.",
-        see.SPLIT,
+        headings.SPLIT,
         merge_with_weights(torch.ones_like),
     ),
     Mistake(
         "not-divided",
         "The weights are not divided by their sum.",
-        see.MERGING,
+        headings.MERGING,
         merge_with_weights(below_maximum),
     ),
     Mistake(
         "weighed-by-lse",
         "The pieces are weighed by lse itself: by exp of it, as scores are.",
-        see.MERGING,
+        headings.MERGING,
         merge_with_weights(lambda part_lse: part_lse / part_lse.sum(1, keepdim=True)),
     ),
     Mistake(
         "base-two",
         "The weights are powers of 2, and the lse are natural logarithms: powers of e are wanted.",
-        see.MERGING,
+        headings.MERGING,
         merge_with_weights(lambda part_lse: softmax_weights(part_lse * math.log(2))),
     ),
     Mistake(
         "lse-is-maximum",
         "The lse of all is the largest lse: the logarithm of the sum of the weights belongs to it.",
-        see.MERGING,
+        headings.MERGING,
         merge_with_weights(softmax_weights, lambda part_lse: part_lse.amax(1)),
     ),
     Mistake(
         "lse-added",
         "The lse of the pieces are added up: their powers are, and the logarithm is taken of that.",
-        see.MERGING,
+        headings.MERGING,
         merge_with_weights(softmax_weights, lambda part_lse: part_lse.sum(1)),
     ),
     Mistake(
         "last-piece-missing",
         "The last piece is left out.",
-        see.SPLIT,
+        headings.SPLIT,
         lambda part_out, part_lse: merge_pieces(part_out[:, :-1], part_lse[:, :-1]),
     ),
     Mistake(
         "overflow",
         "exp(lse) overflows, or is 0 for all: take the largest lse off first.",
-        see.OVERFLOW,
+        headings.OVERFLOW,
         merge_with_weights(exponentials, of_powers),
     ),
-    Mistake("nobody", EMPTY_SEQUENCE, see.MERGING, merge_with_weights(lambda part_lse: part_lse.softmax(1))),
+    Mistake("nobody", EMPTY_SEQUENCE, headings.MERGING, merge_with_weights(lambda part_lse: part_lse.softmax(1))),
     Mistake(
         "nobody",
         EMPTY_SEQUENCE,
-        see.MERGING,
+        headings.MERGING,
         merge_with_weights(
             lambda part_lse: part_lse.softmax(1), lambda part_lse: part_lse.logsumexp(1) + 0 * part_lse.amax(1)
         ),
     ),
-    Mistake("nobody", EMPTY_SEQUENCE, see.MERGING, empty_sequence_lse_nan),
+    Mistake("nobody", EMPTY_SEQUENCE, headings.MERGING, empty_sequence_lse_nan),
     Mistake(
         "rounded",
         "The sum of the pieces is rounded to FP16 on the way: keep it in FP32, also where the output is not.",
-        see.MERGING,
+        headings.MERGING,
         lambda part_out, part_lse: (
             merge_pieces(part_out.half(), part_lse)[0].half().to(widened(part_out).dtype),
             merge_pieces(part_out, part_lse)[1],

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue import see
+from scripts.labs.catalogue import headings
 from scripts.labs.catalogue.three_matmuls.truth import (
     INF,
     attention,
@@ -62,20 +62,20 @@ def overflowing(q, k, v, causal, key_lengths) -> Tensor:
 
 
 def with_causal_mask(hidden: Callable) -> Callable:
-    """The form whose causal mask hides other keys, and nothing else is changed.
+    """The implementation whose causal mask hides other keys, and nothing else is changed.
 
     hidden: of q and k, True where a key is hidden
     """
 
-    def form(q, k, v, causal, key_lengths) -> Tensor:
+    def implementation(q, k, v, causal, key_lengths) -> Tensor:
         visible_keys = visible(q, k, False, key_lengths)
         return masked_attention(q, k, v, visible_keys & ~hidden(q, k) if causal else visible_keys)
 
-    return form
+    return implementation
 
 
 def with_lengths(changed: Callable) -> Callable:
-    """The form whose lengths are others."""
+    """The implementation whose lengths are others."""
     return lambda q, k, v, causal, key_lengths: masked_attention(
         q, k, v, visible(q, k, causal, changed(key_lengths, k))
     )
@@ -89,25 +89,25 @@ MISTAKES = (
     Mistake(
         "no-scale",
         "The scores are not divided by √d.",
-        see.SCALE,
+        headings.SCALE,
         with_scores(divisor=1.0),
     ),
     Mistake(
         "scale-is-d",
         "The scores are divided by d, and √d is wanted.",
-        see.SCALE,
+        headings.SCALE,
         lambda q, k, v, causal, key_lengths: with_scores(divisor=float(q.shape[-1]))(q, k, v, causal, key_lengths),
     ),
     Mistake(
         "scale-multiplied",
         "The scores are multiplied by √d, and they are to be divided by it.",
-        see.SCALE,
+        headings.SCALE,
         lambda q, k, v, causal, key_lengths: with_scores(divisor=q.shape[-1] ** -0.5)(q, k, v, causal, key_lengths),
     ),
     Mistake(
         "shares-divided",
         "The shares are divided by √d, and not the scores: that comes before softmax.",
-        see.SCALE,
+        headings.SCALE,
         lambda q, k, v, causal, key_lengths: (
             with_scores(divisor=1.0)(q, k, v, causal, key_lengths) / q.shape[-1] ** 0.5
         ),
@@ -115,7 +115,7 @@ MISTAKES = (
     Mistake(
         "all-heads-wide",
         "The scores are divided by the root of the width of all heads: d is the width of one, q.shape[-1].",
-        see.SCALE,
+        headings.SCALE,
         lambda q, k, v, causal, key_lengths: with_scores(divisor=(q.shape[1] * q.shape[-1]) ** 0.5)(
             q, k, v, causal, key_lengths
         ),
@@ -123,136 +123,136 @@ MISTAKES = (
     Mistake(
         "columns",
         "Softmax runs down the columns: a row belongs to the word that asks, so it is dim=-1.",
-        see.SOFTMAX,
+        headings.SOFTMAX,
         over_columns,
     ),
     Mistake(
         "no-softmax",
         "The scores themselves are used as shares: softmax is missing.",
-        see.SOFTMAX,
+        headings.SOFTMAX,
         lambda q, k, v, causal, key_lengths: scores_of(q, k).masked_fill(~visible(q, k, causal, key_lengths), 0.0) @ v,
     ),
     Mistake(
         "keys-reshaped",
         "The table of keys got another shape without being turned: Kᵀ exchanges two axes, as .mT or .transpose(-2, -1) "
         "do, and .view or .reshape do not.",
-        see.SCORES,
+        headings.SCORES,
         keys_reshaped_not_transposed,
     ),
     Mistake(
         "keys-blended",
         "The shares blend the keys, and the values are wanted.",
-        see.OUTPUT,
+        headings.OUTPUT,
         lambda q, k, v, causal, key_lengths: attention(q, k, k, causal, key_lengths),
     ),
     Mistake(
         "not-causal",
         "The causal mask does nothing: each query sees the keys that come after it.",
-        see.MASKS,
+        headings.MASKS,
         with_causal_mask(lambda q, k: torch.zeros(q.shape[-2], k.shape[-2], dtype=torch.bool)),
     ),
     Mistake(
         "always-causal",
         "The causal mask is there even when causal is False.",
-        see.MASKS,
+        headings.MASKS,
         lambda q, k, v, causal, key_lengths: attention(q, k, v, True, key_lengths),
     ),
     Mistake(
         "upside-down",
         "The causal mask is upside down: a query sees the keys after it, and not those before.",
-        see.MASKS,
+        headings.MASKS,
         with_causal_mask(lambda q, k: torch.arange(k.shape[-2]) < torch.arange(q.shape[-2])[:, None]),
     ),
     Mistake(
         "inverted",
         "The causal mask hides what may be seen, and shows what may not: in which of the two is it True?",
-        see.MASKS,
+        headings.MASKS,
         with_causal_mask(lambda q, k: ~causal_hidden(q, k)),
     ),
     Mistake(
         "not-itself",
         "Query i does not see key i: the causal mask hides the diagonal as well.",
-        see.MASKS,
+        headings.MASKS,
         with_causal_mask(lambda q, k: causal_hidden(q, k, -1)),
     ),
     Mistake(
         "one-too-far",
         "Query i sees key i + 1 as well: the causal mask begins one place too late.",
-        see.MASKS,
+        headings.MASKS,
         with_causal_mask(lambda q, k: causal_hidden(q, k, 1)),
     ),
     Mistake(
         "from-the-end",
         "The causal mask is aligned at the last query and the last key. Here query i sees keys 0 to i, however many "
         "keys there are.",
-        see.MASKS,
+        headings.MASKS,
         with_causal_mask(lambda q, k: causal_hidden(q, k, k.shape[-2] - q.shape[-2])),
     ),
     Mistake(
         "late-mask",
         "The shares are set to 0 after softmax, so those that are left no longer add up to 1: hide the scores.",
-        see.MASKS,
+        headings.MASKS,
         masked_after_softmax,
     ),
     Mistake(
         "zero-scores",
         "A hidden score becomes 0, and e to the power of 0 is 1: it has to become -inf.",
-        see.MASKS,
+        headings.MASKS,
         scores_times_mask,
     ),
     Mistake(
         "filling-seen",
         "key_lengths is not used: the filling behind a sequence's last word is seen as if it were words.",
-        see.MASKS,
+        headings.MASKS,
         padding_not_masked,
     ),
     Mistake(
         "filling-of-queries",
         "key_lengths hides rows, which are queries. Filling is keys, so it hides columns.",
-        see.MASKS,
+        headings.MASKS,
         lengths_mask_queries,
     ),
     Mistake(
         "one-length-for-all",
         "Every sequence has the length of the first one: key_lengths has one for each.",
-        see.MASKS,
+        headings.MASKS,
         with_lengths(lambda lengths, k: lengths[:1].expand_as(lengths)),
     ),
     Mistake(
         "one-key-too-many",
         "One key too many is seen: of n words the last has number n - 1.",
-        see.MASKS,
+        headings.MASKS,
         with_lengths(lambda lengths, k: lengths + 1),
     ),
     Mistake(
         "one-key-too-few",
         "The last word of each sequence is hidden: of n words the last has number n - 1.",
-        see.MASKS,
+        headings.MASKS,
         with_lengths(lambda lengths, k: lengths - 1),
     ),
     Mistake(
         "hidden-row",
         "A query that sees no key comes to NaN, 0 divided by 0: its shares have to become 0.",
-        see.MASKS,
+        headings.MASKS,
         with_scores(weight_without_keys=float("nan")),
     ),
     Mistake(
         "large-negative",
         "A hidden score becomes a large negative number and not -inf. A query that sees no key then shares itself out "
         "equally among all that is hidden.",
-        see.MASKS,
+        headings.MASKS,
         masked_with_large_negative,
     ),
     Mistake(
         "overflow",
         "A softmax by hand, and the maximum is not taken off first: e to the power of a large score is infinite.",
-        see.OVERFLOW,
+        headings.OVERFLOW,
         overflowing,
     ),
     Mistake(
         "values-alone",
         "These are the rows of v: no share has touched them.",
-        see.OUTPUT,
+        headings.OUTPUT,
         lambda q, k, v, causal, key_lengths: v if v.shape == q.shape else torch.zeros_like(q),
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue import see
+from scripts.labs.catalogue import headings
 from scripts.labs.lab import SEEDS, Case, Mistake, Part, normal
 
 BLOCK = 256  # as the start file has it
@@ -47,60 +47,62 @@ MISTAKES = (
     Mistake(
         "first-block-only",
         "Every program works on the first block: ask tl.program_id(0) which block is its own.",
-        see.FIRST_KERNEL,
+        headings.FIRST_KERNEL,
         lambda x, y: unwritten(x + 2 * y, blocks(x) > 0),
     ),
     Mistake(
         "last-block-missing",
         "The last block, which is not full, is never written: round the number of programs up, and mask the rest.",
-        see.FIRST_KERNEL,
+        headings.FIRST_KERNEL,
         lambda x, y: unwritten(x + 2 * y, blocks(x) >= len(x) // BLOCK),
         writes=False,
     ),
     Mistake(
         "last-number-missing",
         "The last number is never written: the mask is one too short.",
-        see.FIRST_KERNEL,
+        headings.FIRST_KERNEL,
         lambda x, y: unwritten(x + 2 * y, torch.arange(len(x)) == len(x) - 1),
     ),
     Mistake(
         "as-in-the-chapter",
         "The output is x + y, the chapter's sum: here y counts twice.",
-        see.FIRST_KERNEL,
+        headings.FIRST_KERNEL,
         lambda x, y: x + y,
     ),
-    Mistake("x-doubled", "The output is 2·x + y: it is y that counts twice.", see.FIRST_KERNEL, lambda x, y: 2 * x + y),
     Mistake(
-        "both-doubled", "The output is 2·(x + y): only y counts twice.", see.FIRST_KERNEL, lambda x, y: 2 * (x + y)
+        "x-doubled", "The output is 2·x + y: it is y that counts twice.", headings.FIRST_KERNEL, lambda x, y: 2 * x + y
     ),
-    Mistake("copies-x", "The output is x alone: y is never added.", see.FIRST_KERNEL, lambda x, y: x),
-    Mistake("x-twice", "The output is 3·x: both loads read x.", see.FIRST_KERNEL, lambda x, y: 3 * x),
-    Mistake("difference", "The output is x - 2·y.", see.FIRST_KERNEL, lambda x, y: x - 2 * y),
+    Mistake(
+        "both-doubled", "The output is 2·(x + y): only y counts twice.", headings.FIRST_KERNEL, lambda x, y: 2 * (x + y)
+    ),
+    Mistake("copies-x", "The output is x alone: y is never added.", headings.FIRST_KERNEL, lambda x, y: x),
+    Mistake("x-twice", "The output is 3·x: both loads read x.", headings.FIRST_KERNEL, lambda x, y: 3 * x),
+    Mistake("difference", "The output is x - 2·y.", headings.FIRST_KERNEL, lambda x, y: x - 2 * y),
     Mistake(
         "same-block-of-y",
         "The places of y do not begin at the program's own block: every program reads the first block of y.",
-        see.FIRST_KERNEL,
+        headings.FIRST_KERNEL,
         lambda x, y: x + 2 * y[torch.arange(len(x)) % BLOCK],
     ),
     Mistake(
         "one-number-a-block",
         "Each program writes a single number: a program works on a row, place = first + tl.arange(0, BLOCK).",
-        see.FIRST_KERNEL,
+        headings.FIRST_KERNEL,
         lambda x, y: unwritten(x + 2 * y, torch.arange(len(x)) % BLOCK > 0),
     ),
     Mistake(
         "in-fp16",
         "The sum is rounded to FP16: keep the type of what you load.",
-        see.FIRST_KERNEL,
+        headings.FIRST_KERNEL,
         lambda x, y: (x + 2 * y).half().double(),
     ),
     Mistake(
         "in-fp16-from-the-start",
         "x and y are rounded to FP16 before they are added: keep the type of what you load.",
-        see.FIRST_KERNEL,
+        headings.FIRST_KERNEL,
         lambda x, y: (x.half() + 2 * y.half()).double(),
     ),
-    Mistake("difference-of-y", "The output is 2·y - x.", see.FIRST_KERNEL, lambda x, y: 2 * y - x),
+    Mistake("difference-of-y", "The output is 2·y - x.", headings.FIRST_KERNEL, lambda x, y: 2 * y - x),
 )
 
 PARTS = (

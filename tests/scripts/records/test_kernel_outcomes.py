@@ -2,7 +2,7 @@
 
 import pytest
 
-from scripts.records import ROOT, RecordError, suite
+from scripts.records import ROOT, RecordError, kernel_outcomes
 from scripts.records.digest import Modules
 from tests.scripts.records.conftest import WHERE
 
@@ -13,9 +13,13 @@ CASES, DOUBLE, LATER = ALL = [f"{RANDOM}/test_cases.py", "tests/kernels/test_dou
 def pretend(project, **ran) -> None:
     """Keeps what a run of the tests and one of random cases would have left."""
     modules, ran = Modules(project.root), {"ran": WHERE | ran}
-    files = {file: ran | {"digest": suite.digest_of_file(modules, file)} for file in ALL}
-    suite.keep(project.root, suite.TESTS, {"files": files})
-    suite.keep(project.root, suite.RANDOM_CASES, ran | {"failed": 0, "digest": suite.digest_of_random_cases(modules)})
+    files = {file: ran | {"digest": kernel_outcomes.digest_of_file(modules, file)} for file in ALL}
+    kernel_outcomes.keep(project.root, kernel_outcomes.TESTS, {"files": files})
+    kernel_outcomes.keep(
+        project.root,
+        kernel_outcomes.RANDOM_CASES,
+        ran | {"failed": 0, "digest": kernel_outcomes.digest_of_random_cases(modules)},
+    )
 
 
 @pytest.fixture
@@ -30,9 +34,9 @@ def project(project):
 def waiting(project) -> tuple[list[str], bool]:
     """Returns the files that wait, and whether the random cases do."""
     modules = Modules(project.root)
-    kept, files = suite.outcomes(project.root, modules)
-    assert kept.keys() == {*suite.test_files(project.root)} - {*files}
-    return files, not suite.random_cases(project.root, modules)[1]
+    kept, files = kernel_outcomes.outcomes(project.root, modules)
+    assert kept.keys() == {*kernel_outcomes.test_files(project.root)} - {*files}
+    return files, not kernel_outcomes.random_cases(project.root, modules)[1]
 
 
 CHANGES = [("kernels/base.py", [DOUBLE], False), ("kernels/launch.py", [], True), ("tests/conftest.py", ALL, False)]
@@ -53,24 +57,24 @@ def test_what_reaches_a_change_waits(project, path, files, cases):
 def test_what_is_new_waits_and_what_is_gone_is_forgotten(project):
     (project.root / LATER).rename(project.root / "tests/kernels/test_more.py")
     assert waiting(project) == (["tests/kernels/test_more.py"], False)
-    for place in (suite.TESTS, suite.RANDOM_CASES):
+    for place in (kernel_outcomes.TESTS, kernel_outcomes.RANDOM_CASES):
         (project.root / place).unlink()
-    assert waiting(project) == (suite.test_files(project.root), True)
+    assert waiting(project) == (kernel_outcomes.test_files(project.root), True)
 
 
-@pytest.mark.parametrize("place", [suite.TESTS, suite.RANDOM_CASES])
+@pytest.mark.parametrize("place", [kernel_outcomes.TESTS, kernel_outcomes.RANDOM_CASES])
 def test_what_was_edited_is_broken_or_ran_elsewhere_is_refused(project, place):
     for old, new, said in [("0123abcd", "4567cdef", "its checksum fails"), (":", "", "can't be read")]:
         project.edit(place, old, new)
         with pytest.raises(RecordError, match=f"{place} .*{said}.*run the tests on a GPU again"):
-            suite.load(project.root, place)
+            kernel_outcomes.load(project.root, place)
     pretend(project, gpu="NVIDIA B999")
     with pytest.raises(RecordError, match=f"{place} .*'NVIDIA B999'"):
-        suite.load(project.root, place)
+        kernel_outcomes.load(project.root, place)
 
 
 def test_ours_can_be_read_and_no_random_case_failed():
     """The real ones. Which files wait is said on their page."""
     modules = Modules(ROOT)
-    suite.outcomes(ROOT, modules)
-    assert not suite.random_cases(ROOT, modules)[0]["failed"]
+    kernel_outcomes.outcomes(ROOT, modules)
+    assert not kernel_outcomes.random_cases(ROOT, modules)[0]["failed"]

@@ -71,22 +71,22 @@ def not_divided(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     return (out, lse) if not len(scores) else (out * (scores - scores.amax()).exp().sum(), lse)
 
 
-def lse_from(form):
-    """``form``: of the scores of a piece what stands in the place of its lse."""
+def lse_from(implementation):
+    """``implementation``: of the scores of a piece what stands in the place of its lse."""
     return lambda scores, values: (
         attend(scores, values)[0],
-        form(scores) if len(scores) else attend(scores, values)[1],
+        implementation(scores) if len(scores) else attend(scores, values)[1],
     )
 
 
 def empty_piece_as(out: float, lse: float):
     """What a piece without tokens leaves."""
 
-    def form(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    def implementation(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         found = attend(scores, values)
         return found if len(scores) else (torch.full_like(found[0], out), torch.full_like(found[1], lse))
 
-    return form
+    return implementation
 
 
 def base_two(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
@@ -100,11 +100,11 @@ def without_maximum(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     return ((exponentials @ values.float()) / exponentials.sum()).double(), exponentials.sum().log().double()
 
 
-def page_by_page(form):
-    """``form`` instead of ``attend``, with the size of a page for its third argument."""
+def page_by_page(implementation):
+    """``implementation`` instead of ``attend``, with the size of a page for its third argument."""
 
     def wrong(q, keys, values, page_table, lengths, scale, splits):
-        attend = partial(form, page_size=keys.shape[1])
+        attend = partial(implementation, page_size=keys.shape[1])
         return decode_pieces(q, keys, values, page_table, lengths, scale, splits, attend=attend)
 
     return wrong
@@ -123,7 +123,7 @@ def not_rescaled(scores: Tensor, values: Tensor, page_size: int) -> tuple[Tensor
 def only_one_rescaled(of_sum: bool):
     """Only the sum, or only the blend, is made less when the maximum moves."""
 
-    def form(scores: Tensor, values: Tensor, page_size: int) -> tuple[Tensor, Tensor]:
+    def implementation(scores: Tensor, values: Tensor, page_size: int) -> tuple[Tensor, Tensor]:
         out, lse = attend(scores, values)
         if not len(scores):
             return out, lse
@@ -131,13 +131,13 @@ def only_one_rescaled(of_sum: bool):
         wrong_sum, right_sum = (wrong[1] - scores.amax()).exp(), (lse - scores.amax()).exp()
         return (wrong[0] * wrong_sum / right_sum, lse) if of_sum else (out * right_sum / wrong_sum, wrong[1])
 
-    return form
+    return implementation
 
 
 def maximum_from_zero(empty_sum: float):
     """The maximum begins at 0, in FP32; ``empty_sum`` stands for a sum of 0."""
 
-    def form(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    def implementation(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         if not len(scores):
             return attend(scores, values)
         largest = scores.float().amax().clamp(min=0)
@@ -147,7 +147,7 @@ def maximum_from_zero(empty_sum: float):
         out = (exponentials @ values.float()) / torch.where(total == 0, 1.0, total)
         return out.to(values.dtype), lse.to(values.dtype)
 
-    return form
+    return implementation
 
 
 def whole_pages(length: int, page_size: int, splits: int) -> list[range]:

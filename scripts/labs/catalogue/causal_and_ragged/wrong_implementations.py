@@ -32,12 +32,12 @@ def with_mask(
 ):
     """Attention under another mask, a function of the numbers of queries and keys, is_causal, q and k."""
 
-    def form(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
+    def implementation(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
         query, key = query_and_key(q, k)
         marks = hidden(query, key, is_causal, q, k) | torch.zeros(len(query), len(key), dtype=torch.bool)
         return attention(scores_of(q, k), v, marks, without_keys)
 
-    return form
+    return implementation
 
 
 def causal_or(mask: Callable[[Tensor, Tensor], Tensor], without_keys: tuple[float, float] = FIRST_TILE_MASKED):
@@ -69,7 +69,7 @@ def masked_to_zero_everywhere(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) 
 def mirrored(every_tile: bool, guarded: bool) -> Callable[..., OutputAndLse]:
     """Of a query behind the first block the first tile is all hidden: minus infinity minus minus infinity."""
 
-    def form(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
+    def implementation(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
         if not is_causal:
             return flash(q, k, v, is_causal)
         query, key = query_and_key(q, k)
@@ -78,7 +78,7 @@ def mirrored(every_tile: bool, guarded: bool) -> Callable[..., OutputAndLse]:
         unwritten = (query[:, 0] >= BLOCK) & (not guarded)
         return out.masked_fill(unwritten[:, None], NAN), lse.masked_fill(unwritten, NAN)
 
-    return form
+    return implementation
 
 
 def padded(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
@@ -123,7 +123,7 @@ def maximum_from_zero(guarded: bool) -> Callable[..., OutputAndLse]:
     guarded: whether 1 is put in place of a sum of 0
     """
 
-    def form(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
+    def implementation(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
         scores = scores_of(q, k).float().masked_fill(~visible(q, k, is_causal), -INF)
         largest = scores.amax(-1, keepdim=True).clamp(min=0)
         exponentials = (scores - largest).exp()
@@ -131,7 +131,7 @@ def maximum_from_zero(guarded: bool) -> Callable[..., OutputAndLse]:
         total = total.masked_fill(total == 0, 1.0) if guarded else total
         return (exponentials / total @ v.float()).to(q.dtype), (largest + total.log())[..., 0].to(q.dtype)
 
-    return form
+    return implementation
 
 
 def not_rescaled(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
@@ -154,6 +154,6 @@ def programs_swapped(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Output
     return out.masked_fill(unwritten[..., None], NAN), lse.masked_fill(unwritten, NAN)
 
 
-def unless_causal(form: Callable[..., OutputAndLse]) -> Callable[..., OutputAndLse]:
+def unless_causal(implementation: Callable[..., OutputAndLse]) -> Callable[..., OutputAndLse]:
     """A mistake of the last lab, as it shows where there is no mask."""
-    return lambda q, k, v, is_causal: flash(q, k, v, is_causal) if is_causal else form(q, k, v)
+    return lambda q, k, v, is_causal: flash(q, k, v, is_causal) if is_causal else implementation(q, k, v)

@@ -18,7 +18,7 @@ function inner(value) {
 
 export const nothing = Symbol("nothing");
 
-const FLAGS = new Set(["checked", "selected"]); // properties that a still spells as attributes without a value
+const FLAGS = new Set(["checked", "selected"]); // properties that a static drawing spells as attributes without a value
 
 export function html(strings, ...values) {
   let text = strings[0];

@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-from scripts.takeaway.check import KERNELS, Kernel, main
+from scripts.standalone.check import KERNELS, Kernel, main
 
 CHECKS = ("kernels.checks", "kernels.first.check")
 HEAD = '''"""{title}

@@ -9,7 +9,7 @@ from kernels.formats.value import Kind, decode, encode, fields, neighbours
 from scripts import records
 from tests.kernels.formats.value_oracle import FORMATS as SMALL
 from tests.kernels.formats.value_oracle import boundaries, codes_of, random_bits
-from tests.site.live.harness import Row, each
+from tests.site.live.harness import OracleCheck, each
 
 MANY = 2000
 INF = math.inf
@@ -119,14 +119,14 @@ def recorded(scheme, _, name):
     return [one[scheme] for one in records.table("kv_rows", f"{name}_back")]
 
 
-ROWS = [
-    Row("bits: read", read,
+CHECKS = [
+    OracleCheck("bits: read", read,
         lambda: [[name, code] for name, format in FORMATS.items() for code in codes_of(format).tolist()],
         ("exponent: 2, mantissa: 1, bias: 1", "exponent: 2, mantissa: 1, bias: 2")),
-    Row("bits: encoded", encoded, numbers, ("x - floor === 0.5 && floor % 2 === 1", "x - floor === 0.5"),
+    OracleCheck("bits: encoded", encoded, numbers, ("x - floor === 0.5 && floor % 2 === 1", "x - floor === 0.5"),
         also=(("mantissa: 3, bias: 7, largest: 0x7e", "mantissa: 3, bias: 7, largest: 0x7f"),)),
-    Row("bits: stored", stored, wide_numbers, ("format.bits > 8 ? Math.fround(number) : number", "number")),
-    Row("block: quantized", quantized, blocks, ("fround(x * inverse)", "x / (worth * tensor)"),
+    OracleCheck("bits: stored", stored, wide_numbers, ("format.bits > 8 ? Math.fround(number) : number", "number")),
+    OracleCheck("block: quantized", quantized, blocks, ("fround(x * inverse)", "x / (worth * tensor)"),
         also=(("codes[2 * i] + 16 * (codes[2 * i + 1] ?? 0)", "16 * codes[2 * i] + (codes[2 * i + 1] ?? 0)"),)),
-    Row("block: back", recorded, recorded_rows, ("- Math.floor(Math.log2(most(scheme.element)))", "- 3"), near=1e-9),
+    OracleCheck("block: back", recorded, recorded_rows, ("- Math.floor(Math.log2(largest(scheme.element)))", "- 3"), rel_tol=1e-9),
 ]  # fmt: skip

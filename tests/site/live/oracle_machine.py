@@ -6,7 +6,7 @@ import random
 import torch
 
 from scripts.records import ROOT
-from tests.site.live.harness import Row, each
+from tests.site.live.harness import OracleCheck, each
 
 MANY = 2000
 CUTS = [[size, edge] for size in range(1, 25) for edge in range(1, size + 1)]
@@ -116,13 +116,13 @@ def settings() -> list:
     return [[one] for one in [*grid, *slow, setting(bug="greedy")]]
 
 
-ROWS = [
-    Row("tile: all", multiplied, lambda: CUTS, ("Math.min(edge, size - top)", "edge"), near=1e-12),
-    Row("cells: viewed", viewed, tensors, ("- cells[0]) ? own : null", "- cells[0]) ? own : own")),
-    Row("cells: counted", counted, tensors, ("product(shape.slice(axis + 1)));", "product(shape.slice(axis)));")),
-    Row("ring: waits", waits, lambda: [[setting(i, 1, **slow), *who] for i in (1, 2, 3, 4) for slow, *who in SLOW],
+CHECKS = [
+    OracleCheck("tile: all", multiplied, lambda: CUTS, ("Math.min(edge, size - top)", "edge"), rel_tol=1e-12),
+    OracleCheck("cells: viewed", viewed, tensors, ("- cells[0]) ? own : null", "- cells[0]) ? own : own")),
+    OracleCheck("cells: counted", counted, tensors, ("product(shape.slice(axis + 1)));", "product(shape.slice(axis)));")),
+    OracleCheck("ring: waits", waits, lambda: [[setting(i, 1, **slow), *who] for i in (1, 2, 3, 4) for slow, *who in SLOW],
         ('Number(side === "empty")', "0")),
-    Row("ring: ended", ended, settings, ("Math.max(now, free[unit])", "now")),
-    Row("ring: always busy", each(lambda setting: setting["stages"] == 2),  # by the chapter's clocks
+    OracleCheck("ring: ended", ended, settings, ("Math.max(now, free[unit])", "now")),
+    OracleCheck("ring: always busy", each(lambda setting: setting["stages"] == 2),  # by the chapter's clocks
         lambda: [[setting(stages, copy=512)] for stages in (1, 2)], ("(last - first)", "last")),
 ]  # fmt: skip

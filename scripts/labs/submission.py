@@ -10,8 +10,8 @@ from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-from scripts.labs.grading.accesses import Outside
-from scripts.labs.grading.strict import Refused
+from scripts.labs.grading.accesses import OutOfBounds
+from scripts.labs.grading.strict import RefusedByGrader
 from scripts.labs.lab import Case
 from scripts.labs.verdict import UNWRITTEN, Rejection
 
@@ -31,7 +31,7 @@ def to_rejection(function: str, case: Case | None, error: BaseException, file: s
     for each in chain:
         if is_unwritten(each, file):
             return Rejection(function, UNWRITTEN, line=line, place=place or raised_in(each))
-        if isinstance(each, Outside | Refused):
+        if isinstance(each, OutOfBounds | RefusedByGrader):
             return Rejection(function, str(each), case, line=line, advice=getattr(each, "advice", ""), place=place)
     if isinstance(error, SystemExit):
         return Rejection(function, "your file ends the program (SystemExit): take that out", case, line=line)
@@ -42,7 +42,7 @@ def to_rejection(function: str, case: Case | None, error: BaseException, file: s
     return Rejection(function, says, case, line=line, code=code, advice=advice(str(chain[-1]), code), place=place)
 
 
-LONGEST = 300  # characters of what an error says
+MAX_CHARACTERS = 300  # characters of what an error says
 
 # Said by Python or Triton's interpreter, and what the line is like -> what to do about it.
 ADVICE = (
@@ -101,7 +101,7 @@ def advice(message: str, code: str) -> str:
 def first_line(error: BaseException) -> str:
     """What an error says, without what PyTorch and Triton list below it."""
     text = str(getattr(error, "error_message", None) or error).strip().partition("\n")[0]
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]} …"
 
 
 def compiler_error(error: BaseException, file: str) -> tuple[str, int] | None:

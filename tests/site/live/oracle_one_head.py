@@ -15,7 +15,7 @@ from kernels import reference
 from kernels.first.one_head import one_head_kernel
 from scripts.chapters.three_matmuls import worked
 from tests.kernels.memory import accesses
-from tests.site.live.harness import Row, each
+from tests.site.live.harness import OracleCheck, each
 
 SOURCE = inspect.getsource(one_head_kernel.fn)
 RIGHT, WRONG = "k + key_number * HEAD_DIM", "k + key_number"
@@ -99,15 +99,15 @@ def problems() -> list[dict]:
     return [{"q": worked.Q, "k": worked.K, "v": worked.V, "scale": 1.0}, *made]
 
 
-ROWS = [
-    Row("one_head: source", source, lambda: [[False], [True]], ("weights, 0.0))", "weights, 1.0))")),
-    Row("one_head: words", each(lambda: problems()[0]), lambda: [[]], ("[0, 10], [5, 5]", "[0, 10], [5, 6]")),
-    Row("one_head: clicks", clicks, lambda: [[wrong, slowly] for wrong in (False, True) for slowly in (False, True)],
+CHECKS = [
+    OracleCheck("one_head: source", source, lambda: [[False], [True]], ("weights, 0.0))", "weights, 1.0))")),
+    OracleCheck("one_head: words", each(lambda: problems()[0]), lambda: [[]], ("[0, 10], [5, 5]", "[0, 10], [5, 6]")),
+    OracleCheck("one_head: clicks", clicks, lambda: [[wrong, slowly] for wrong in (False, True) for slowly in (False, True)],
         ("program && !slowly", "program")),
-    Row("one_head: touched", touched, lambda: [[problem, wrong] for problem in problems() for wrong in (False, True)],
-        ("turn * (wrong ? 1 : dim) + c", "turn * dim + c"), near=1e-5, floor=1e-5, also=(("program * dim + c", "program + c"),)),
-    Row("one_head: registers", registers, lambda: [[problem, program] for problem in problems() for program in range(len(problem["q"]))],
-        ("place.map(() => -Infinity)", "place.map(() => 0)"), near=1e-12, floor=1e-12, also=(
+    OracleCheck("one_head: touched", touched, lambda: [[problem, wrong] for problem in problems() for wrong in (False, True)],
+        ("turn * (wrong ? 1 : dim) + c", "turn * dim + c"), rel_tol=1e-5, abs_tol=1e-5, also=(("program * dim + c", "program + c"),)),
+    OracleCheck("one_head: registers", registers, lambda: [[problem, program] for problem in problems() for program in range(len(problem["q"]))],
+        ("place.map(() => -Infinity)", "place.map(() => 0)"), rel_tol=1e-12, abs_tol=1e-12, also=(
             ("(i === turn ? score : old)", "score"),
             ("(i === turn ? x : 0)", "x"),
             ("Math.exp(score - largest)", "Math.exp(score)"),

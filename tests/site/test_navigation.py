@@ -10,7 +10,7 @@ from mkdocs.exceptions import PluginError
 import kernels
 from scripts.records import ROOT, Reader
 from scripts.site.live import Pieces
-from scripts.site.pages import order
+from scripts.site.pages import navigation
 from scripts.site.pages.placeholders import Placeholders
 from scripts.site.pages.sheets import Sheets
 
@@ -44,7 +44,7 @@ def docs(tmp_path):
 
 @pytest.fixture
 def chapters(docs):
-    return order.chapters(ORDER, docs)
+    return navigation.chapters(ORDER, docs)
 
 
 def paths(*names):
@@ -52,7 +52,7 @@ def paths(*names):
 
 
 def test_the_navigation_numbers_chapters_and_parts_and_takes_titles_from_the_pages(docs, chapters):
-    assert order.navigation(NAV, chapters, [(chapters[1], ["late"])], docs) == [
+    assert navigation.expand(NAV, chapters, [(chapters[1], ["late"])], docs) == [
         {"Home": "index.md"},
         {"0 · Start here": "chapters/start/index.md"},
         {"I · First part": [{"1 · One, two": "chapters/one-two/index.md"}, {"2 · Three": "chapters/three/index.md"}]},
@@ -72,21 +72,25 @@ def test_the_navigation_numbers_chapters_and_parts_and_takes_titles_from_the_pag
 def test_snippets_come_by_chapter_as_its_page_first_speaks_of_them(chapters):
     found = paths("four/a", "one_two/early", "one_two/unspoken", "one_two/late", "start/z")
     start, one_two, _, four = chapters
-    assert order.snippets(chapters, found) == [(start, ["z"]), (one_two, ["late", "early", "unspoken"]), (four, ["a"])]
+    assert navigation.snippets(chapters, found) == [
+        (start, ["z"]),
+        (one_two, ["late", "early", "unspoken"]),
+        (four, ["a"]),
+    ]
 
 
 def test_a_chapter_without_its_page_stops_the_build(docs):
     with pytest.raises(PluginError, match=r"there is no docs/chapters/five/index\.md"):
-        order.chapters([*ORDER, "five"], docs)
+        navigation.chapters([*ORDER, "five"], docs)
 
 
 def test_a_folder_of_no_chapter_stops_the_build(chapters):
     with pytest.raises(PluginError, match="snippets/five/ is the folder of no chapter"):
-        order.snippets(chapters, paths("five/a"))
+        navigation.snippets(chapters, paths("five/a"))
 
 
 def test_lists_hold_every_chapter_and_every_sheet(docs, chapters):
-    nav, root = order.navigation(NAV, chapters, [], docs), docs.parent
+    nav, root = navigation.expand(NAV, chapters, [], docs), docs.parent
     as_typed = SimpleNamespace(lay_out=lambda text, name, home, alone: text)
     lists = Placeholders(chapters, nav, Reader(root), Pieces(ROOT / "docs" / "live"), {}, as_typed)
     assert lists.fill("<!-- hours to read -->, <!-- hours at the board -->") == "about 0 hours, about 1 hours"
@@ -128,7 +132,7 @@ def test_labs_come_by_number_each_with_its_chapter(docs, chapters):
         (folder / name / "about.toml").write_text(
             f'number = {number}\ntitle = "{name}"\nchapter = "three"\nminutes = 9\nfunctions = ["f"]\n'
         )
-    nav = order.navigation([{"Labs": ["labs/"]}], chapters, [], docs)
+    nav = navigation.expand([{"Labs": ["labs/"]}], chapters, [], docs)
     assert nav == [{"Labs": [{"1 · second": "labs/second.md"}, {"2 · first_one": "labs/first-one.md"}]}]
     reader = Reader(docs.parent)
     lists = Placeholders(chapters, [], reader, Pieces(ROOT / "docs" / "live"), {}, Sheets(reader, reader))

@@ -10,19 +10,19 @@ from kernels.bench.hardware import H100, NVLINK
 from kernels.bench.parallel.cost import Part, min_tokens_to_overlap, sent_bytes
 from kernels.serving.cache import KVCache
 from scripts import records
-from tests.site.live.harness import Row, each
+from tests.site.live.harness import OracleCheck, each
 
 MANY = 3000
-NEAR = 1e-12
-MOST = {"n": 2**20, "dim": 512, "bytes": 8, "heads": 128, "batch": 256}
+REL_TOL = 1e-12
+MAX = {"n": 2**20, "dim": 512, "bytes": 8, "heads": 128, "batch": 256}
 PEAK = {"H100": "bf16 peak", "H200": "bf16 peak", "A100": "fp16 tensor core peak", "V100": "fp16 tensor core peak"}
 
 
 @cache
 def shapes() -> list[list[dict]]:
     drawn = random.Random(0)
-    random_ones = [[{name: drawn.randint(1, most) for name, most in MOST.items()}] for _ in range(MANY)]
-    return [[dict.fromkeys(MOST, 1)], *random_ones]
+    random_ones = [[{name: drawn.randint(1, most) for name, most in MAX.items()}] for _ in range(MANY)]
+    return [[dict.fromkeys(MAX, 1)], *random_ones]
 
 
 @each
@@ -171,26 +171,26 @@ def least(parts):
     return max(sum(part[kind] for part in parts) for kind in ("arithmetic", "memory"))
 
 
-ROWS = [
-    Row("cost: all", costs, shapes, ("2 * squareBytes(shape)", "squareBytes(shape)"), near=NEAR),
-    Row("cost: attainable", each(cost.attainable),
+CHECKS = [
+    OracleCheck("cost: all", costs, shapes, ("2 * squareBytes(shape)", "squareBytes(shape)"), rel_tol=REL_TOL),
+    OracleCheck("cost: attainable", each(cost.attainable),
         lambda: [[10**x, 10**y, 1e12] for x in range(-3, 7) for y in (9, 13, 16)], ("Math.min(peak", "Math.max(peak")),
-    Row("cost: chip", each(chip), lambda: [[name] for name in PEAK], ("memory: 141e9", "memory: 143e9"), near=NEAR),
-    Row("units: printed", each(lambda *asked: PRINTED[asked]), lambda: [list(asked) for asked in PRINTED],
+    OracleCheck("cost: chip", each(chip), lambda: [[name] for name in PEAK], ("memory: 141e9", "memory: 143e9"), rel_tol=REL_TOL),
+    OracleCheck("units: printed", each(lambda *asked: PRINTED[asked]), lambda: [list(asked) for asked in PRINTED],
         ("scaled(bytes, 1024", "scaled(bytes, 1000")),
-    Row("balloon: held", held, memories, ("> memory", ">= memory"), near=NEAR),
-    Row("trips: by kernel", traffic, lambda: [[form, shape] for (shape,) in shapes() for form in FORMS],
-        ("read.map(trip(kernel, true))", "read.map(trip(kernel, false))"), near=NEAR),
-    Row("roof: place", under_the_roof, kernels, ("flops / bytes", "bytes / flops"), near=NEAR),
-    Row("roof: examples", examples, lambda: [[]], ("5 * n * n", "4 * n * n"), near=1e-6),
-    Row("calculator: work", work, models, ("row(heads) + row(kvHeads)", "row(heads) + row(heads)"), near=NEAR),
-    Row("calculator: memory", fitting, models, ("free / (token * batch)", "free / token"), near=1e-9),
-    Row("calculator: limit", limit,
+    OracleCheck("balloon: held", held, memories, ("> memory", ">= memory"), rel_tol=REL_TOL),
+    OracleCheck("trips: by kernel", traffic, lambda: [[form, shape] for (shape,) in shapes() for form in FORMS],
+        ("read.map(trip(kernel, true))", "read.map(trip(kernel, false))"), rel_tol=REL_TOL),
+    OracleCheck("roof: place", under_the_roof, kernels, ("flops / bytes", "bytes / flops"), rel_tol=REL_TOL),
+    OracleCheck("roof: examples", examples, lambda: [[]], ("5 * n * n", "4 * n * n"), rel_tol=1e-6),
+    OracleCheck("calculator: work", work, models, ("row(heads) + row(kvHeads)", "row(heads) + row(heads)"), rel_tol=REL_TOL),
+    OracleCheck("calculator: memory", fitting, models, ("free / (token * batch)", "free / token"), rel_tol=1e-9),
+    OracleCheck("calculator: limit", limit,
         lambda: [[10**x, 10**y, many] for x in range(6, 19) for y in range(3, 15) for many in (1, 16)],
-        ("flops / (peak * chips)", "flops / (bandwidth * chips)"), near=NEAR),
-    Row("calculator: leastTime", least,
+        ("flops / (peak * chips)", "flops / (bandwidth * chips)"), rel_tol=REL_TOL),
+    OracleCheck("calculator: leastTime", least,
         lambda: [[[{"arithmetic": 3.0, "memory": more}, {"arithmetic": 1.0, "memory": 2.5}]] for more in (1.0, 2.0)],
         ("sum + each.memory", "sum + each.arithmetic")),
-    Row("calculator: ring", ringed, lambda: [[model, 1 + n % 2**13, *more] for model, n, *more in models()],
-        ("...part, heads: kvHeads", "...part, heads"), near=1e-9),
+    OracleCheck("calculator: ring", ringed, lambda: [[model, 1 + n % 2**13, *more] for model, n, *more in models()],
+        ("...part, heads: kvHeads", "...part, heads"), rel_tol=1e-9),
 ]  # fmt: skip

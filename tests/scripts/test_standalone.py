@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from scripts.records import ROOT
-from scripts.takeaway import standalone
-from scripts.takeaway.check import KERNELS
+from scripts.standalone import standalone
+from scripts.standalone.check import KERNELS
 from tests.kernels.interpreter import needs_interpreter
 
 WRONG = {  # what each kernel says once, and a mistake

@@ -17,7 +17,7 @@ PLACE = re.compile(r"\b([Ll]ines?|[Rr]ows?|[Ss]teps?|[Cc]hapter|[Ww]ords?|[Qq]ue
 UNIT = re.compile(r"(?<=\d) (?=(?:%|(?:[µm]?s|[KMGT]iB|[kMGT]?B|[GT]B/s|[GT]?FLOP(?:/s)?|bits?|bytes?)\b))")
 
 
-def unbroken(html: str) -> str:
+def add_no_breaks(html: str) -> str:
     """The page's HTML with spaces that no line breaks at, outside tags and code."""
     parts = TEXT.split(html)
     return "".join(part if i % 2 else with_no_break_spaces(part) for i, part in enumerate(parts))

@@ -104,7 +104,7 @@ def snippets(chapters: list[Chapter], paths: dict[str, Path]) -> list[tuple[Chap
     return [(chapter, ordered(chapter)) for chapter in chapters if chapter.folder in found]
 
 
-def navigation(nav: list, chapters: list[Chapter], snippets: list[tuple[Chapter, list[str]]], docs: Path) -> list:
+def expand(nav: list, chapters: list[Chapter], snippets: list[tuple[Chapter, list[str]]], docs: Path) -> list:
     """The navigation of mkdocs.yml, in which a folder, such as ``whiteboard/``, stands for its pages."""
     folders = {
         "chapters/": chapter_entries(chapters),

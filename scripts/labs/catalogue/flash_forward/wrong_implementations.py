@@ -48,7 +48,7 @@ def blockwise(
     output_of: the output, a function of accumulator and sum   after_block: what becomes of the accumulator
     """
 
-    def form(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
+    def implementation(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
         scores = scores_of(q, k)
         running_max, running_sum = torch.full_like(scores[..., 0], initial_max), torch.zeros_like(scores[..., 0])
         accumulator = torch.zeros_like(widened(q))
@@ -64,12 +64,12 @@ def blockwise(
             running_max = new_max
         return output_of(accumulator, running_sum), running_max + running_sum.log()
 
-    return form
+    return implementation
 
 
-def in_fp32(form: Callable[..., OutputAndLse]) -> Callable[..., OutputAndLse]:
+def in_fp32(implementation: Callable[..., OutputAndLse]) -> Callable[..., OutputAndLse]:
     """What overflows in FP32 does not in FP64."""
-    return lambda q, k, v: tuple(each.to(q.dtype) for each in form(q.float(), k.float(), v.float()))
+    return lambda q, k, v: tuple(each.to(q.dtype) for each in implementation(q.float(), k.float(), v.float()))
 
 
 def first_block_repeated(x: Tensor) -> Tensor:
@@ -83,11 +83,11 @@ def not_transposed(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
     return scores.softmax(-1) @ v, scores.logsumexp(-1)
 
 
-def per_query_block(form: Callable[..., OutputAndLse]) -> Callable[..., OutputAndLse]:
-    """The form of one block of queries and all keys, for each block of queries."""
+def per_query_block(implementation: Callable[..., OutputAndLse]) -> Callable[..., OutputAndLse]:
+    """The implementation of one block of queries and all keys, for each block of queries."""
 
     def every(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
-        found = [form(each, k, v) for each in q.split(BLOCK, -2)]
+        found = [implementation(each, k, v) for each in q.split(BLOCK, -2)]
         return torch.cat([out for out, _ in found], -2), torch.cat([lse for _, lse in found], -1)
 
     return every
@@ -96,7 +96,7 @@ def per_query_block(form: Callable[..., OutputAndLse]) -> Callable[..., OutputAn
 def down_the_columns(of_maximum: bool, of_sum: bool) -> Callable[..., OutputAndLse]:
     """Maximum or sum of a tile along its first axis, which fits if a tile has as many rows as columns."""
 
-    def form(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
+    def implementation(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
         running_max, running_sum, accumulator = -INF, 0.0, 0.0
         for block, values in zip(scores_of(q, k).split(BLOCK, -1), v.split(BLOCK, -2), strict=True):
             new_max = block.amax(-2 if of_maximum else -1).clamp(min=running_max)
@@ -105,7 +105,7 @@ def down_the_columns(of_maximum: bool, of_sum: bool) -> Callable[..., OutputAndL
             accumulator, running_max = rescale[..., None] * accumulator + exponentials @ widened(values), new_max
         return accumulator / running_sum[..., None], running_max + running_sum.log()
 
-    return per_query_block(form)
+    return per_query_block(implementation)
 
 
 def old_maximum_subtracted(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
@@ -145,30 +145,30 @@ def only_first_head_written(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
 
 
 def base_two(logarithm: Callable) -> Callable[..., OutputAndLse]:
-    def form(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
+    def implementation(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
         scores = scores_of(q, k)
         exponentials = (scores - scores.amax(-1, keepdim=True)).exp2()
         return (exponentials / exponentials.sum(-1, keepdim=True)) @ v, scores.amax(-1) + logarithm(
             exponentials.sum(-1)
         )
 
-    return form
+    return implementation
 
 
 def with_lse(lse_of: Callable) -> Callable[..., OutputAndLse]:
     """The right output, with another lse, of the maximum and the sum below it."""
 
-    def form(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
+    def implementation(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
         scores = scores_of(q, k)
         block_max = scores.amax(-1)
         return flash(q, k, v)[0], lse_of(block_max, (scores - block_max[..., None]).exp().sum(-1))
 
-    return form
+    return implementation
 
 
-def only_blocks(form: Callable, which: slice) -> Callable[..., OutputAndLse]:
+def only_blocks(implementation: Callable, which: slice) -> Callable[..., OutputAndLse]:
     """Attention to some of the blocks of keys alone."""
-    return lambda q, k, v: form(q, k.split(BLOCK, -2)[which][0], v.split(BLOCK, -2)[which][0])
+    return lambda q, k, v: implementation(q, k.split(BLOCK, -2)[which][0], v.split(BLOCK, -2)[which][0])
 
 
 def without_last_block(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:

@@ -1,4 +1,4 @@
-"""A record: what running a snippet left behind, as a notebook beside it, snippets/CHAPTER/NAME.record.ipynb."""
+"""The file of a record: what running a snippet left behind, as a notebook, snippets/CHAPTER/NAME.record.ipynb."""
 
 import hashlib
 import json
@@ -77,7 +77,7 @@ def rerun_command(name: str) -> str:
 
 @memoized
 def parse(name: str, text: str, earlier: bool = False) -> Record:
-    """Returns the record in a file's text; raises RecordError if it can't be read, was edited, or is ``unfit``."""
+    """Returns the record in a file's text; raises RecordError if it can't be read, was edited, or ``why_unfit``."""
     the = f"the record of {name}"
     try:
         notebook = nbformat.reads(text, as_version=4)
@@ -86,22 +86,22 @@ def parse(name: str, text: str, earlier: bool = False) -> Record:
         outputs = {cell.id: cell.outputs for cell in cells}
     except Exception as error:  # whatever a broken file makes the parser raise
         raise RecordError(f"{the} can't be read ({type(error).__name__}); {rerun_command(name)}") from error
-    refuse_unless_whole(ran.get("checksum"), checksum(ran, outputs), ran, the, rerun_command(name))
+    check_integrity(ran.get("checksum"), checksum(ran, outputs), ran, the, rerun_command(name))
     if not ran.get("executed"):
         raise RecordError(f"{the} executed nothing of kernels/; {rerun_command(name)}")
     return Record(name, ran, outputs, {cell.id: cell.source for cell in cells}, earlier=earlier)
 
 
-def refuse_unless_whole(sum_then: str, sum_now: str, ran: dict, subject: str, remedy: str) -> None:
-    """Raises RecordError, in which ``subject`` is what's refused: it was edited, or is ``unfit``."""
-    if sum_then != sum_now:
+def check_integrity(checksum_then: str, checksum_now: str, ran: dict, subject: str, remedy: str) -> None:
+    """Raises RecordError about ``subject`` if it was edited, or if ``why_unfit`` has a reason."""
+    if checksum_then != checksum_now:
         raise RecordError(f"{subject} was changed after it was made: its checksum fails; {remedy}")
-    if fault := unfit(ran):
+    if fault := why_unfit(ran):
         raise RecordError(f"{subject} was made {fault}; {remedy}")
 
 
-def unfit(ran: dict) -> str | None:
-    """Returns why what ran there is no record, None if it is: from a commit, on a GPU that the registry knows."""
+def why_unfit(ran: dict) -> str | None:
+    """Returns why what ran there is no record; None if it is one: from a commit, on a GPU that the registry knows."""
     if ran.get("interpreter"):
         return "in Triton's interpreter, because TRITON_INTERPRET is set"
     if not ran.get("gpu"):
@@ -117,7 +117,7 @@ def unfit(ran: dict) -> str | None:
 
 def refuse_unfit(what: str, ran: dict) -> None:
     """Raises Unfit if what runs there makes no record."""
-    if fault := unfit(ran):
+    if fault := why_unfit(ran):
         raise Unfit(f"{what} would run {fault}. Nothing was recorded")
 
 
@@ -140,10 +140,10 @@ def write(path: Path, notebook: NotebookNode) -> None:
     notebook = nbformat.reads(nbformat.writes(notebook), as_version=4)  # as it will be read
     outputs = {cell.id: cell.outputs for cell in notebook.cells if is_code(cell)}
     notebook.metadata[METADATA]["checksum"] = checksum(notebook.metadata[METADATA], outputs)
-    store(path, nbformat.writes(notebook))
+    write_atomically(path, nbformat.writes(notebook))
 
 
-def store(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
     """Writes a file whole or not at all: beside its place, synced, and renamed."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:

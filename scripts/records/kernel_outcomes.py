@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 from scripts.records.digest import Modules, short_hash
-from scripts.records.record import checksum, refuse_unless_whole, store
+from scripts.records.record_file import check_integrity, checksum, write_atomically
 from scripts.records.root import RecordError
 
 TESTS = "tests/kernels/outcomes.json"
@@ -34,7 +34,7 @@ def digest_of_random_cases(modules: Modules) -> str:
 def digest_of(modules: Modules, names: set[str]) -> str:
     """Returns one hash of these modules and of all that they reach."""
     reached = modules.reachable("\n".join(f"import {name}" for name in sorted(names)))
-    return short_hash(*(text for each in modules.digest(names | reached).items() for text in each))
+    return short_hash(*(text for each in modules.digests(names | reached).items() for text in each))
 
 
 def outcomes(root: Path, modules: Modules) -> tuple[dict[str, dict], list[str]]:
@@ -59,14 +59,14 @@ def random_cases(root: Path, modules: Modules) -> tuple[dict | None, bool]:
 
 
 def load(root: Path, place: str) -> dict:
-    """Returns a kept file, {} if there's none; raises RecordError if it can't be read, was edited, or is ``unfit``."""
+    """Returns a kept file, {} if there's none; raises RecordError if it can't be read, was edited, or ``why_unfit``."""
     again = "run the tests on a GPU again"
     try:
         kept = json.loads((root / place).read_text(encoding="utf-8"))
         then = kept.pop("checksum")
         runs = [each["ran"] for each in kept["files"].values()] if "files" in kept else [kept["ran"]]
         for ran in runs:
-            refuse_unless_whole(then, checksum({}, kept), ran, place, again)
+            check_integrity(then, checksum({}, kept), ran, place, again)
     except FileNotFoundError:
         return {}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -78,4 +78,4 @@ def keep(root: Path, place: str, kept: dict) -> None:
     """Stores what a run left, whole or not at all."""
     kept = json.loads(json.dumps(kept))  # as it will be read
     whole = kept | {"checksum": checksum({}, kept)}
-    store(root / place, json.dumps(whole, indent=1, sort_keys=True, ensure_ascii=False))
+    write_atomically(root / place, json.dumps(whole, indent=1, sort_keys=True, ensure_ascii=False))

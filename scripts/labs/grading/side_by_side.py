@@ -9,7 +9,7 @@ from scripts.labs.grading.guarded_case import guarded_case
 from scripts.labs.lab import Lab
 
 
-def timed(lab: Lab, functions: dict[str, Callable]) -> dict[str, tuple[float, float]]:
+def time_side_by_side(lab: Lab, functions: dict[str, Callable]) -> dict[str, tuple[float, float]]:
     """Milliseconds of the reader's function and of the handbook's, one beside the other, on the parts' ``gpu_case``."""
     from kernels.bench.timing import device_time
 
