@@ -116,7 +116,7 @@ def _(q, k, v, key_lengths, is_causal, scale, out, lse, dout, dlse):
     return empty_like(q), empty_like(k), empty_like(v)
 
 
-def keep_for_backward(ctx, inputs, output):
+def setup_context(ctx, inputs, output):
     """Keeps what the backward pass needs of the forward pass: O(N), and no square."""
     q, k, v, key_lengths, ctx.is_causal, ctx.scale = inputs
     ctx.save_for_backward(q, k, v, key_lengths, *output)
@@ -131,4 +131,4 @@ def gradients(ctx, dout, dlse):
     return *found, None, None, None
 
 
-flash_forward.register_autograd(gradients, setup_context=keep_for_backward)
+flash_forward.register_autograd(gradients, setup_context=setup_context)

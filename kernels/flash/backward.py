@@ -185,10 +185,10 @@ def flash_dkdv_kernel(
     real = (key < length)[:, None]
     column = tl.arange(0, PADDED_DIM)
     row = tl.cast(batch_head, tl.int64) * seq_k + key
-    place = row[:, None] * HEAD_DIM + column[None, :]
+    offsets = row[:, None] * HEAD_DIM + column[None, :]
     stored = (key < seq_k)[:, None] & (column < HEAD_DIM)[None, :]
-    tl.store(dk + place, tl.where(real, dkeys * scale, 0.0).to(dk.dtype.element_ty), stored)
-    tl.store(dv + place, tl.where(real, dvalues, 0.0).to(dv.dtype.element_ty), stored)
+    tl.store(dk + offsets, tl.where(real, dkeys * scale, 0.0).to(dk.dtype.element_ty), stored)
+    tl.store(dv + offsets, tl.where(real, dvalues, 0.0).to(dv.dtype.element_ty), stored)
 
 
 @triton.jit

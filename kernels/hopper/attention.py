@@ -159,7 +159,7 @@ def tensors_of(out: Tensor, lse: Tensor | None) -> tuple[Tensor, Tensor]:
     return out, out.new_empty(0, dtype=torch.float32) if lse is None else lse
 
 
-def keep_for_backward(ctx, inputs, output):
+def setup_context(ctx, inputs, output):
     """Saves what the backward pass needs of the forward pass: O(N), and no [N_q, N_k]."""
     q, k, v, ctx.is_causal, ctx.scale, with_lse, _ = inputs
     if not with_lse:
@@ -183,7 +183,7 @@ def gradients(ctx, dout, dlse):
     return *hopper_gradients(*arguments, notes), None, None, None, None
 
 
-hopper_forward.register_autograd(gradients, setup_context=keep_for_backward)
+hopper_forward.register_autograd(gradients, setup_context=setup_context)
 
 
 class Attention(torch.autograd.Function):
@@ -192,7 +192,7 @@ class Attention(torch.autograd.Function):
     @staticmethod
     def forward(ctx, *inputs):
         output = forward(*inputs)
-        keep_for_backward(ctx, inputs[:-1], output)
+        setup_context(ctx, inputs[:-1], output)
         return output
 
     @staticmethod

@@ -33,7 +33,7 @@ LN_2 = gl.constexpr(math.log(2))
 
 
 @gluon.jit
-def weigh(scores, running_max, running_sum, scale_log2, CONDITIONAL: gl.constexpr):
+def online_softmax(scores, running_max, running_sum, scale_log2, CONDITIONAL: gl.constexpr):
     """Returns a block's weights, the new maximum and sum, and the factor for older sums.
 
     This is online softmax as in ``kernels.softmax``, in base 2.
@@ -70,7 +70,7 @@ def first_weights(
     scores = apply_mask(scores, first_query, first_key, sizes.seq_k, CAUSAL)
     running_max = gl.full([WGMMA_M], -float("inf"), gl.float32, BY_ROW)
     running_sum = gl.zeros([WGMMA_M], gl.float32, BY_ROW)
-    new_weights, running_max, running_sum, _rescale = weigh(
+    new_weights, running_max, running_sum, _rescale = online_softmax(
         scores, running_max, running_sum, sizes.scale_log2, False
     )
     weights = new_weights.to(queries.dtype)
@@ -151,7 +151,7 @@ def step(
     release(tensors.k_ring, tile_number)
     if not PLAN.overlap_softmax:
         release(tensors.v_ring, tile_number - 1)
-    new_weights, running_max, running_sum, rescale = weigh(
+    new_weights, running_max, running_sum, rescale = online_softmax(
         scores, running_max, running_sum, scale_log2, PLAN.conditional_rescale
     )
     if PLAN.overlap_softmax:

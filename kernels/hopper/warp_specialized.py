@@ -90,13 +90,13 @@ def warp_specialized_kernel(
     q_rings = (make_ring(q, 1, 1), make_ring(q, 1, 1))
     k_ring, v_ring = make_ring(k, STAGES, 2), make_ring(v, STAGES, 2)
     fence_async_shared()  # TMA sees the barriers, too
-    place = (batch, head, first_query, seq_k)
+    work = (batch, head, first_query, seq_k)
     rings = (q_rings, k_ring, v_ring)
     gl.warp_specialize(
         [
-            (consume, (out, rings, place, scale_log2, 0, HEAD_DIM)),
-            (consume, (out, rings, place, scale_log2, 1, HEAD_DIM)),
-            (produce, (q, k, v, rings, place)),
+            (consume, (out, rings, work, scale_log2, 0, HEAD_DIM)),
+            (consume, (out, rings, work, scale_log2, 1, HEAD_DIM)),
+            (produce, (q, k, v, rings, work)),
         ],
         [4, 1],  # warps of the second consumer and of the producer
         [240, 24],  # registers of their threads
@@ -104,10 +104,10 @@ def warp_specialized_kernel(
 
 
 @gluon.jit
-def produce(q, k, v, rings, place):
+def produce(q, k, v, rings, work):
     """The producer warp: fetches the queries, then each block of keys and values."""
     q_rings, k_ring, v_ring = rings
-    batch, head, first_query, seq_k = place
+    batch, head, first_query, seq_k = work
     for i in gl.static_range(2):
         fetch(q, q_rings[i], 0, batch, head, first_query + i * WGMMA_M)
     for block in range(seq_k // BLOCK_K):
@@ -116,14 +116,14 @@ def produce(q, k, v, rings, place):
 
 
 @gluon.jit
-def consume(out, rings, place, scale_log2, CONSUMER: gl.constexpr, HEAD_DIM: gl.constexpr):
+def consume(out, rings, work, scale_log2, CONSUMER: gl.constexpr, HEAD_DIM: gl.constexpr):
     """A consumer warpgroup: online softmax of 64 queries, and their output."""
     SCORES: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_K, 16])
     OUTPUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, HEAD_DIM, 16])
     BY_ROW: gl.constexpr = gl.SliceLayout(1, SCORES)
     LEFT: gl.constexpr = gl.DotOperandLayout(0, OUTPUT, 2)  # a left operand in registers
     q_rings, k_ring, v_ring = rings
-    batch, head, first_query, seq_k = place
+    batch, head, first_query, seq_k = work
     queries = wait_for_tile(q_rings[CONSUMER], 0)
     running_max = gl.full([WGMMA_M], -float("inf"), gl.float32, BY_ROW)
     running_sum = gl.zeros([WGMMA_M], gl.float32, BY_ROW)

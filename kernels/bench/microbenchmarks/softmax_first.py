@@ -18,12 +18,12 @@ from triton.experimental.gluon import language as gl
 
 from kernels.checks import check_no_gradient
 from kernels.hopper.attention import check, empty_outputs, launch
-from kernels.hopper.consumer import consume, remaining_blocks, step, weigh
+from kernels.hopper.consumer import consume, online_softmax, remaining_blocks, step
 from kernels.hopper.kernel import hopper_kernel
 from kernels.hopper.plan import plan_for
 
 
-def other(function: FunctionType, **names: Any) -> FunctionType:
+def copy_with_globals(function: FunctionType, **names: Any) -> FunctionType:
     """Returns a copy of this function for which some global names mean something else."""
     copy = FunctionType(
         function.__code__,
@@ -38,10 +38,10 @@ def other(function: FunctionType, **names: Any) -> FunctionType:
     return copy
 
 
-def other_kernel(kernel, **names: Any):
+def kernel_with_globals(kernel, **names: Any):
     """Returns such a copy of a kernel, or of a function inside one."""
     options = {"do_not_specialize": kernel.do_not_specialize}
-    return type(kernel)(other(kernel.fn, **names), **options)
+    return type(kernel)(copy_with_globals(kernel.fn, **names), **options)
 
 
 @cache
@@ -49,7 +49,7 @@ def softmax_first_kernel():
     """Returns a ``hopper_kernel`` in which a step does softmax before it waits."""
 
     @gluon.jit
-    def in_front(number):
+    def hold_before_wait(number):
         # Returns the same number, by instructions of which the last but one stays before any
         # wait: a thread would sleep if its number were below 0, but no sum of weights is.
         return gl.inline_asm_elementwise(
@@ -63,17 +63,19 @@ def softmax_first_kernel():
         )
 
     @gluon.jit
-    def weigh_first(scores, running_max, running_sum, scale_log2, CONDITIONAL: gl.constexpr):
-        # Returns what weigh does, and all of it is computed before what follows.
-        weights, new_max, new_sum, rescale = weigh(
+    def online_softmax_first(
+        scores, running_max, running_sum, scale_log2, CONDITIONAL: gl.constexpr
+    ):
+        # Returns what online_softmax does, and all of it is computed before what follows.
+        weights, new_max, new_sum, rescale = online_softmax(
             scores, running_max, running_sum, scale_log2, CONDITIONAL
         )
-        return weights, new_max, in_front(new_sum), rescale
+        return weights, new_max, hold_before_wait(new_sum), rescale
 
-    weighing_first = other_kernel(step, weigh=weigh_first)
-    blocks = other_kernel(remaining_blocks, step=weighing_first)
-    consuming = other_kernel(consume, remaining_blocks=blocks)
-    return other_kernel(hopper_kernel, consume=consuming)
+    step_softmax_first = kernel_with_globals(step, online_softmax=online_softmax_first)
+    loop = kernel_with_globals(remaining_blocks, step=step_softmax_first)
+    consumer = kernel_with_globals(consume, remaining_blocks=loop)
+    return kernel_with_globals(hopper_kernel, consume=consumer)
 
 
 def softmax_first_attention(
@@ -87,6 +89,6 @@ def softmax_first_attention(
     scale = check(q, k, v, is_causal, None, False)
     out, _ = empty_outputs(q, False)
     plan = plan_for(q.shape[-1], is_causal, q.shape[-2])
-    start = other(launch, hopper_kernel=softmax_first_kernel())
+    start = copy_with_globals(launch, hopper_kernel=softmax_first_kernel())
     start(q, k, v, out, None, is_causal, scale, plan)
     return out

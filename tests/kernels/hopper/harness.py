@@ -89,7 +89,7 @@ def compiling(*modules):
 # The budget.
 
 
-def used(attention, q, k, v, **options):
+def largest_budget_used(attention, q, k, v, **options):
     """The larger share of the budget: of the output's or of the log-sum-exp's.  What is not written is NaN."""
 
     def both(*tensors, return_lse=True, **options):

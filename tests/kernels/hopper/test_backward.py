@@ -82,7 +82,7 @@ def attention(q, k, v, *, deterministic=False, **options):
     return Attention.apply(q, k, v, options, deterministic)
 
 
-def used(*tensors, deterministic=False, **options):
+def largest_budget_used(*tensors, deterministic=False, **options):
     """The largest share of the budget of a gradient."""
     function = partial(attention, deterministic=deterministic)
     return max(gradient_budget_used(function, *tensors, **options).values())
@@ -113,7 +113,7 @@ def arguments(q, k, v, **options):
 @pytest.mark.parametrize("seq_q, seq_k", [*UGLY, (65, 127), (129, 193), (256, 384), (1023, 1025)])
 def test_any_lengths(seq_q, seq_k, head_dim, is_causal, deterministic, device):
     q, k, v = inputs(device, BF16, seq_q, seq_k, head_dim)
-    assert used(q, k, v, is_causal=is_causal, deterministic=deterministic) <= 1
+    assert largest_budget_used(q, k, v, is_causal=is_causal, deterministic=deterministic) <= 1
 
 
 @on_hopper
@@ -122,7 +122,7 @@ def test_any_lengths(seq_q, seq_k, head_dim, is_causal, deterministic, device):
 @pytest.mark.parametrize("head_dim", [8, 24, 64, 72, 128, 136, 248])
 def test_any_head_dim(head_dim, dtype, is_causal, device):
     q, k, v = inputs(device, dtype, 113, 203, head_dim)
-    assert used(q, k, v, is_causal=is_causal) <= 1
+    assert largest_budget_used(q, k, v, is_causal=is_causal) <= 1
 
 
 @on_hopper
@@ -134,7 +134,7 @@ def test_grouped_queries(key_heads, head_dim, is_causal, deterministic, device):
     """In a batch of 3; so few key heads that their query heads are shared out."""
     q, k, v = inputs(device, BF16, 150, 200, head_dim, batch=3, heads=6, key_heads=key_heads)
     assert backward.splits_of(q, k, 128) == 6 // key_heads
-    assert used(q, k, v, is_causal=is_causal, enable_gqa=True, deterministic=deterministic) <= 1
+    assert largest_budget_used(q, k, v, is_causal=is_causal, enable_gqa=True, deterministic=deterministic) <= 1
 
 
 @on_hopper
@@ -144,7 +144,7 @@ def test_grouped_queries(key_heads, head_dim, is_causal, deterministic, device):
 def test_more_programs_than_sms(head_dim, is_causal, deterministic, device):
     heads = 4 * (sms(device) // 8 + 1)
     q, k, v = inputs(device, BF16, 300, 400, head_dim, batch=3, heads=heads, key_heads=heads // 4)
-    assert used(q, k, v, is_causal=is_causal, enable_gqa=True, deterministic=deterministic) <= 1
+    assert largest_budget_used(q, k, v, is_causal=is_causal, enable_gqa=True, deterministic=deterministic) <= 1
 
 
 @on_hopper
@@ -152,7 +152,7 @@ def test_more_programs_than_sms(head_dim, is_causal, deterministic, device):
 @HEAD_DIMS
 def test_long_sequences(head_dim, is_causal, device):
     q, k, v = torch.randn(3, 1, 1, 8192, head_dim, device=device, dtype=BF16)
-    assert used(q, k, v, is_causal=is_causal) <= 1
+    assert largest_budget_used(q, k, v, is_causal=is_causal) <= 1
 
 
 @on_hopper
@@ -161,7 +161,7 @@ def test_long_sequences(head_dim, is_causal, device):
 @pytest.mark.parametrize("values", VALUES)
 def test_adversarial_values(values, head_dim, is_causal, device):
     q, k, v = (x.float() for x in inputs(device, BF16, 50, 70, head_dim))
-    assert used(*(x.to(BF16) for x in values(q, k, v)), is_causal=is_causal) <= 1
+    assert largest_budget_used(*(x.to(BF16) for x in values(q, k, v)), is_causal=is_causal) <= 1
 
 
 @on_hopper
@@ -169,7 +169,7 @@ def test_adversarial_values(values, head_dim, is_causal, device):
 @pytest.mark.parametrize("scale", [-1.5, 0.01, 0.3, 2])
 def test_any_scale(scale, is_causal, device):
     q, k, v = inputs(device, BF16, 113, 203, 64)
-    assert used(q, k, v, is_causal=is_causal, scale=scale) <= 1
+    assert largest_budget_used(q, k, v, is_causal=is_causal, scale=scale) <= 1
 
 
 @on_hopper

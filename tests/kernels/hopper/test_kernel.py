@@ -15,7 +15,17 @@ from kernels.hopper.attention import hopper_attention
 from kernels.hopper.plan import plan_for
 from tests.kernels.error_budget import attention_budget_used, lse_budget_used
 from tests.kernels.flash.harness import CAUSAL, UGLY, VALUES, inputs
-from tests.kernels.hopper.harness import BF16, DTYPES, FP16, HEAD_DIMS, on_hopper, same, sms, used, with_lse
+from tests.kernels.hopper.harness import (
+    BF16,
+    DTYPES,
+    FP16,
+    HEAD_DIMS,
+    largest_budget_used,
+    on_hopper,
+    same,
+    sms,
+    with_lse,
+)
 from tests.kernels.prefilled import prefilled_with_nan
 
 LAZY_OR_NOT = pytest.mark.parametrize("head_dim", [64, 256])  # maxima that are exceeded by little are kept at 256
@@ -33,7 +43,7 @@ NEAR_A_TILE = [(63, 65), (65, 63), (127, 129), (129, 127), (191, 193), (193, 191
 @pytest.mark.parametrize("seq_q, seq_k", UGLY + NEAR_A_TILE)
 def test_any_lengths(seq_q, seq_k, head_dim, is_causal, device):
     q, k, v = inputs(device, BF16, seq_q, seq_k, head_dim)
-    assert used(hopper_attention, q, k, v, is_causal=is_causal) <= 1
+    assert largest_budget_used(hopper_attention, q, k, v, is_causal=is_causal) <= 1
 
 
 @on_hopper
@@ -42,7 +52,7 @@ def test_any_lengths(seq_q, seq_k, head_dim, is_causal, device):
 @pytest.mark.parametrize("seq_q, seq_k", [(113, 203), (193, 191), (1023, 1024)])
 def test_any_lengths_in_fp16(seq_q, seq_k, head_dim, is_causal, device):
     q, k, v = inputs(device, FP16, seq_q, seq_k, head_dim)
-    assert used(hopper_attention, q, k, v, is_causal=is_causal) <= 1
+    assert largest_budget_used(hopper_attention, q, k, v, is_causal=is_causal) <= 1
 
 
 @on_hopper
@@ -51,7 +61,7 @@ def test_any_lengths_in_fp16(seq_q, seq_k, head_dim, is_causal, device):
 @pytest.mark.parametrize("head_dim", [8, 24, 72, 96, 136, 248])
 def test_any_head_dim(head_dim, dtype, is_causal, device):
     q, k, v = inputs(device, dtype, 113, 203, head_dim)
-    assert used(hopper_attention, q, k, v, is_causal=is_causal) <= 1
+    assert largest_budget_used(hopper_attention, q, k, v, is_causal=is_causal) <= 1
 
 
 @on_hopper
@@ -60,7 +70,7 @@ def test_any_head_dim(head_dim, dtype, is_causal, device):
 def test_grouped_queries(key_heads, is_causal, device):
     """In a batch of 3, whose heads of keys are not one sequence's alone."""
     q, k, v = inputs(device, BF16, 150, 200, 64, batch=3, heads=6, key_heads=key_heads)
-    assert used(hopper_attention, q, k, v, is_causal=is_causal, enable_gqa=True) <= 1
+    assert largest_budget_used(hopper_attention, q, k, v, is_causal=is_causal, enable_gqa=True) <= 1
 
 
 @on_hopper
@@ -72,7 +82,7 @@ def test_more_work_than_sms(seq_q, seq_k, head_dim, is_causal, device):
     heads = 4 * (sms(device) // 12 + 1)
     q, k, v = inputs(device, BF16, seq_q, seq_k, head_dim, batch=3, heads=heads, key_heads=heads // 4)
     assert 3 * heads > sms(device)
-    assert used(hopper_attention, q, k, v, is_causal=is_causal, enable_gqa=True) <= 1
+    assert largest_budget_used(hopper_attention, q, k, v, is_causal=is_causal, enable_gqa=True) <= 1
 
 
 @on_hopper
@@ -84,7 +94,7 @@ def test_few_heads_and_more_blocks_than_sms(heads, is_causal, device):
     assert heads * blocks > sms(device) and blocks % 2
     assert (heads * blocks < 7 / 4 * sms(device)) == (heads == 4)
     q, k, v = inputs(device, BF16, 128 * blocks - 1, 128 * blocks + 1, 128, batch=1, heads=heads, key_heads=2)
-    assert used(hopper_attention, q, k, v, is_causal=is_causal, enable_gqa=True) <= 1
+    assert largest_budget_used(hopper_attention, q, k, v, is_causal=is_causal, enable_gqa=True) <= 1
 
 
 @on_hopper
@@ -99,7 +109,7 @@ def test_any_shape_whatever(data):
         data.draw(size(700)), data.draw(size(700)), 8 * data.draw(size(32)),
         batch=data.draw(size(3)), heads=key_heads * group, key_heads=key_heads,
     )  # fmt: skip
-    assert used(hopper_attention, *tensors, is_causal=data.draw(st.booleans()), enable_gqa=True) <= 1
+    assert largest_budget_used(hopper_attention, *tensors, is_causal=data.draw(st.booleans()), enable_gqa=True) <= 1
 
 
 @on_hopper
@@ -132,7 +142,7 @@ def test_long_sequences(head_dim, is_causal, device):
 @pytest.mark.parametrize("scale", [-1.5, -1e-3, 1e-20, 0.3, 2, 30])
 def test_any_scale(scale, head_dim, dtype, is_causal, device):
     q, k, v = inputs(device, dtype, 150, 300, head_dim)
-    assert used(hopper_attention, q, k, v, is_causal=is_causal, scale=scale) <= 1
+    assert largest_budget_used(hopper_attention, q, k, v, is_causal=is_causal, scale=scale) <= 1
 
 
 @on_hopper
@@ -166,7 +176,7 @@ def test_a_huge_scale_leaves_one_key(head_dim, dtype, device):
 @pytest.mark.parametrize("values", VALUES)
 def test_adversarial_values(values, head_dim, dtype, is_causal, device):
     q, k, v = (x.float() for x in inputs(device, dtype, 150, 300, head_dim))
-    assert used(hopper_attention, *(x.to(dtype) for x in values(q, k, v)), is_causal=is_causal) <= 1
+    assert largest_budget_used(hopper_attention, *(x.to(dtype) for x in values(q, k, v)), is_causal=is_causal) <= 1
 
 
 @on_hopper

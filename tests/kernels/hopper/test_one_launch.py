@@ -6,7 +6,7 @@ import pytest
 
 from kernels.hopper.attention import hopper_attention
 from tests.kernels.flash.harness import inputs
-from tests.kernels.hopper.harness import BF16, OTHER_PLANS, sms, used
+from tests.kernels.hopper.harness import BF16, OTHER_PLANS, largest_budget_used, sms
 
 KINDS = {  # is_causal, whether there are more pairs of batch and head than SMs, and the plan
     "full": (False, False, None),
@@ -24,4 +24,4 @@ def test_one_launch(kind, hopper_gpu):
     heads = 2 * (sms(hopper_gpu) // 4 + 1) if many else 4
     q, k, v = inputs(hopper_gpu, BF16, 300, 410, 64, heads=heads, key_heads=heads // 2)
     attention = partial(hopper_attention, plan=plan)
-    assert used(attention, q, k, v + 1, is_causal=is_causal, enable_gqa=True) <= 1
+    assert largest_budget_used(attention, q, k, v + 1, is_causal=is_causal, enable_gqa=True) <= 1

@@ -11,7 +11,7 @@ from kernels.hopper import consumer, rescale
 from kernels.hopper.attention import hopper_attention
 from kernels.hopper.plan import PLANS
 from tests.kernels.flash.harness import CAUSAL
-from tests.kernels.hopper.harness import BF16, FP16, on_hopper, used
+from tests.kernels.hopper.harness import BF16, FP16, largest_budget_used, on_hopper
 
 THRESHOLD = rescale.THRESHOLD.value
 KEYS = 32  # a block
@@ -61,12 +61,12 @@ SCORES = {
 
 
 def online(scores, values, scale, conditional):
-    """Output and log-sum-exp by the kernel's own ``weigh``, and of each block after the first weights and factor."""
+    """Output and log-sum-exp by the kernel's own ``online_softmax``; of blocks but the first, weights and factor."""
     running_max = torch.full((len(scores),), -torch.inf, dtype=torch.float64)
     running_sum, accumulator, seen = torch.zeros_like(running_max), 0, []
     blocks = zip(scores.split(KEYS, 1), values.split(KEYS), strict=True)
     for number, (block, block_values) in enumerate(blocks):
-        weights, running_max, running_sum, factor = consumer.weigh.fn(
+        weights, running_max, running_sum, factor = consumer.online_softmax.fn(
             block, running_max, running_sum, scale, conditional and number > 0
         )
         accumulator = accumulator * factor[:, None] + weights @ block_values
@@ -153,4 +153,4 @@ def test_scores_that_rise(by, head_dim, dtype, is_causal, device):
     plan = PLANS[head_dim, is_causal]._replace(conditional_rescale=True)
     q, k, v = of_blocks(device, dtype, head_dim, by, plan.block_k)
     options = {"is_causal": is_causal, "scale": math.log(2)}
-    assert used(lambda *x, **y: hopper_attention(*x, plan=plan, **y), q, k, v, **options) <= 1
+    assert largest_budget_used(lambda *x, **y: hopper_attention(*x, plan=plan, **y), q, k, v, **options) <= 1

@@ -7,9 +7,9 @@ from kernels.hopper import attention as call
 from kernels.hopper.plan import PLANS, plan_for
 from tests.kernels.flash.harness import inputs
 from tests.kernels.hopper import simulator
-from tests.kernels.hopper.harness import BF16, FP16, OTHER_PLANS, used
+from tests.kernels.hopper.harness import BF16, FP16, OTHER_PLANS, largest_budget_used
 from tests.kernels.hopper.simulator.program import Program
-from tests.kernels.hopper.wrong import MISTAKES, NO_MISTAKE, Mistake, changed
+from tests.kernels.hopper.wrong import MISTAKES, NO_MISTAKE, Mistake, mutated_module
 
 DEFAULT = {f"{head_dim}{', causal' * causal}": (causal, plan) for (head_dim, causal), plan in PLANS.items()}
 
@@ -23,7 +23,7 @@ def attention(module, q, k, v, *, is_causal=False, plan=None, seed=0):
 def share(module, q, k, v, *, is_causal=False, **how):
     """The share of the budget that is used."""
     found = attention(module, q, k, v, is_causal=is_causal, **how)
-    return used(lambda *_, **__: found, q, k, v, is_causal=is_causal, enable_gqa=True)
+    return largest_budget_used(lambda *_, **__: found, q, k, v, is_causal=is_causal, enable_gqa=True)
 
 
 @pytest.mark.parametrize("seq_q, seq_k", [(1, 1), (64, 65), (200, 410), (577, 300)])
@@ -76,13 +76,13 @@ def worst(module, mistake, seed=0):
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_wrong_version_is_rejected(mistake, tmp_path):
     folder = tmp_path / f"wrong_simulated_{list(MISTAKES).index(mistake)}"
-    assert worst(changed(MISTAKES[mistake], folder), MISTAKES[mistake]) > 1
+    assert worst(mutated_module(MISTAKES[mistake], folder), MISTAKES[mistake]) > 1
 
 
 @pytest.mark.parametrize("is_causal", [False, True], ids=["full", "causal"])
 def test_the_right_one_is_accepted_in_its_place(is_causal, tmp_path):
     folder = tmp_path / f"right_simulated_{is_causal}"
-    assert worst(changed(NO_MISTAKE, folder), NO_MISTAKE._replace(is_causal=is_causal)) <= 1
+    assert worst(mutated_module(NO_MISTAKE, folder), NO_MISTAKE._replace(is_causal=is_causal)) <= 1
 
 
 NO_OVERLAP = PLANS[64, False]._replace(overlap_epilogue=False)
@@ -107,7 +107,7 @@ def test_one_that_waits_for_ever_says_so(mistake, tmp_path):
     """On a GPU it would hang."""
     folder = tmp_path / f"hanging_simulated_{list(HANGING).index(mistake)}"
     with pytest.raises(simulator.Hangs, match=r"\d threads wait for ever"):
-        worst(changed(HANGING[mistake], folder), HANGING[mistake])
+        worst(mutated_module(HANGING[mistake], folder), HANGING[mistake])
 
 
 WRITTEN = """    own_tile.store((accumulator * factor[:, None]).to(own_tile.dtype))
@@ -150,7 +150,7 @@ EARLY = {
 @pytest.mark.parametrize("mistake", EARLY)
 def test_one_that_does_not_wait_is_found_out_in_some_order(mistake, tmp_path):
     """On a GPU it may come right a thousand times."""
-    module = changed(EARLY[mistake], tmp_path / f"early_simulated_{list(EARLY).index(mistake)}")
+    module = mutated_module(EARLY[mistake], tmp_path / f"early_simulated_{list(EARLY).index(mistake)}")
 
     def is_wrong(seed):
         try:

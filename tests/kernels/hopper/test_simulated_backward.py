@@ -109,13 +109,13 @@ def test_any_order_is_not():
 
 
 def test_turns_that_are_not_waited_for_are_found_out(tmp_path, monkeypatch):
-    module = changed(Mistake("while added != rank:", "while False:"), tmp_path / "early_turns", monkeypatch)
+    module = mutated_module(Mistake("while added != rank:", "while False:"), tmp_path / "early_turns", monkeypatch)
     assert not the_same(in_orders(128, False, 3, deterministic=True, module=module))
 
 
 def test_turns_that_never_come_hang(tmp_path, monkeypatch):
     mistake = Mistake("    rank = work.rank\n", "    rank = work.rank + 1\n")
-    module = changed(mistake, tmp_path / "hanging_turns", monkeypatch)
+    module = mutated_module(mistake, tmp_path / "hanging_turns", monkeypatch)
     with pytest.raises(simulator.Hangs, match=r"\d threads wait for ever"):
         in_orders(64, False, 1, deterministic=True, module=module)
 
@@ -161,12 +161,12 @@ EARLY = {
 }
 
 
-def changed(mistake, folder, monkeypatch):
+def mutated_module(mistake, folder, monkeypatch):
     """``kernels.hopper.backward.gradients`` of a room with this mistake."""
     texts = wrong.TEXTS | wrong.BACKWARD
     assert sum(mistake.right in text for text in texts.values()) == 1
     monkeypatch.setattr(wrong, "TEXTS", texts)  # in which a mistake can be made
-    wrong.changed(mistake, folder)
+    wrong.mutated_module(mistake, folder)
     return import_module(f"{folder.name}.backward.gradients")
 
 
@@ -175,7 +175,7 @@ def changed(mistake, folder, monkeypatch):
 def test_one_that_does_not_wait_is_found_out_in_some_order(mistake, head_dim, tmp_path, monkeypatch):
     """On a GPU it may come right a thousand times."""
     folder = tmp_path / f"early_backward_{list(EARLY).index(mistake)}_{head_dim}"
-    module = changed(EARLY[mistake], folder, monkeypatch)
+    module = mutated_module(EARLY[mistake], folder, monkeypatch)
     q, k, v = inputs("cpu", BF16, 600, 200, head_dim, batch=1)
 
     def is_wrong(seed):

@@ -12,7 +12,7 @@ from tests.kernels.error_budget import attention_budget_used
 from tests.kernels.flash.harness import inputs
 from tests.kernels.hopper import simulator
 from tests.kernels.hopper.harness import BF16, DTYPES, FP16
-from tests.kernels.hopper.wrong import NO_MISTAKE, Mistake, changed
+from tests.kernels.hopper.wrong import NO_MISTAKE, Mistake, mutated_module
 from tests.kernels.prefilled import prefilled_with_nan
 
 HEAD_DIMS = pytest.mark.parametrize("head_dim", [64, 128])
@@ -88,7 +88,7 @@ MISTAKES = {
 
 
 def short(mistake, folder):
-    changed(Mistake(*mistake), folder)
+    mutated_module(Mistake(*mistake), folder)
     return import_module(f"{folder.name}.warp_specialized")
 
 

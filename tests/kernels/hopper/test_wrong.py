@@ -11,11 +11,11 @@ from tests.kernels.flash.harness import inputs
 from tests.kernels.hopper.harness import (
     BF16,
     compiling,
+    largest_budget_used,
     on_hopper,
     sms,
-    used,
 )
-from tests.kernels.hopper.wrong import MISTAKES, TEXTS, all_versions, changed
+from tests.kernels.hopper.wrong import MISTAKES, TEXTS, all_versions, mutated_module
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def wrong_modules(compiled, hopper_gpu, tmp_path_factory):
     """kernels/hopper as it is, and with each mistake: the modules with the call."""
     folder = tmp_path_factory.mktemp("wrong")
     versions = enumerate(all_versions().items())
-    modules = {name: changed(mistake, folder / f"wrong_hopper_{number}") for number, (name, mistake) in versions}
+    modules = {name: mutated_module(mistake, folder / f"wrong_hopper_{number}") for number, (name, mistake) in versions}
     q = torch.zeros(1, sms(hopper_gpu) + 1, 1, 64, device=hopper_gpu, dtype=BF16)
     with compiling(*modules.values()):
         for name, mistake in all_versions().items():
@@ -40,7 +40,7 @@ def worst(module, mistake, device):
     heads = 2 * (sms(device) // 4 + 1)  # so that a batch of 2 has more pairs than there are SMs
     q, k, v = inputs(device, BF16, 300, 400, 64, heads=heads, key_heads=heads // 2)
     attention = partial(module.hopper_attention, plan=mistake.plan)
-    return used(attention, q, k, v + 1, is_causal=mistake.is_causal, enable_gqa=True)
+    return largest_budget_used(attention, q, k, v + 1, is_causal=mistake.is_causal, enable_gqa=True)
 
 
 @on_hopper
@@ -62,7 +62,7 @@ def test_a_wrong_version_is_another(mistake, tmp_path):
     times = [text.count(right) for text in TEXTS.values() if right in text]
     assert times == [1]
     folder = tmp_path / f"wrong_hopper_{list(MISTAKES).index(mistake)}_unlaunched"
-    call = changed(MISTAKES[mistake], folder)
+    call = mutated_module(MISTAKES[mistake], folder)
     assert Path(call.__file__).parent == folder
     assert any(wrong in path.read_text() for path in folder.glob("*.py"))
     assert call.hopper_kernel is not hopper_kernel

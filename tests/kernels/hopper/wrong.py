@@ -87,7 +87,7 @@ def all_versions():
     return {"none": NO_MISTAKE, **MISTAKES}
 
 
-def changed(mistake, folder):
+def mutated_module(mistake, folder):
     """The room kernels/hopper with this mistake, copied into the folder, whose name no other copy may have."""
     assert any(mistake.right in text for text in TEXTS.values()), f"nothing to mistake: {mistake.right}"
     (folder / "backward").mkdir(parents=True)

@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from kernels.bench.microbenchmarks.softmax_first import (
-    other,
-    other_kernel,
+    copy_with_globals,
+    kernel_with_globals,
     softmax_first_attention,
     softmax_first_kernel,
 )
-from kernels.hopper.consumer import consume, remaining_blocks, step, weigh
+from kernels.hopper.consumer import consume, online_softmax, remaining_blocks, step
 from kernels.hopper.kernel import hopper_kernel
 from kernels.reference import oracle
 
@@ -24,7 +24,7 @@ def doubled(x: int = 1, *, more: int = 0) -> int:
 
 
 def test_another_function_reads_another_name_and_leaves_the_first_alone():
-    changed = other(doubled, three=lambda: 30)
+    changed = copy_with_globals(doubled, three=lambda: 30)
     assert (changed(), changed(2, more=5), doubled()) == (32, 39, 5)
     assert (changed.__name__, changed.__annotations__) == ("doubled", doubled.__annotations__)
     assert changed.__module__ == doubled.__module__
@@ -33,16 +33,21 @@ def test_another_function_reads_another_name_and_leaves_the_first_alone():
 def test_only_the_step_weighs_first():
     inner = softmax_first_kernel().fn.__globals__["consume"]
     blocks = inner.fn.__globals__["remaining_blocks"]
-    assert "weigh_first" in blocks.fn.__globals__["step"].fn.__globals__["weigh"].fn.__qualname__
+    assert "online_softmax_first" in blocks.fn.__globals__["step"].fn.__globals__["online_softmax"].fn.__qualname__
     # The first block of keys of a consumer has no product with values to overlap with.
-    assert inner.fn.__globals__["weigh"] is consume.fn.__globals__["weigh"] is step.fn.__globals__["weigh"] is weigh
+    assert (
+        inner.fn.__globals__["online_softmax"]
+        is consume.fn.__globals__["online_softmax"]
+        is step.fn.__globals__["online_softmax"]
+        is online_softmax
+    )
     assert hopper_kernel.fn.__globals__["consume"] is consume
     assert consume.fn.__globals__["remaining_blocks"] is remaining_blocks
     assert remaining_blocks.fn.__globals__["step"] is step
 
 
 def test_arguments_are_those_of_the_kernel():
-    changed = other_kernel(hopper_kernel)
+    changed = kernel_with_globals(hopper_kernel)
     assert changed.do_not_specialize == hopper_kernel.do_not_specialize
     one, two = ([(x.name, x.is_constexpr, x.do_not_specialize) for x in y.params] for y in (changed, hopper_kernel))
     assert one == two

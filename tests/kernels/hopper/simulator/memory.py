@@ -44,7 +44,7 @@ class Tile:
         self.threads.me.unfenced.append((self.memory, numbers.reshape(self.memory.shape)))
         self.memory.fill_(torch.nan)
 
-    def watched(self) -> Callable[[], None]:
+    def watch(self) -> Callable[[], None]:
         """Raises a Race if the tile has changed since."""
         before = self.memory.clone()
 
@@ -114,7 +114,7 @@ class PendingStore:
 
     def __init__(self, tensor: TmaTensor, coordinates, tile: Tile, adding: bool):
         self.tensor, self.places, self.adding = tensor, tensor.places(coordinates), adding
-        self.tile, self.check = tile, tile.watched()
+        self.tile, self.check = tile, tile.watch()
         self.is_read = self.is_written = False
 
     def begin(self, threads: Threads) -> None:
@@ -159,7 +159,7 @@ class Product:
 
     def __init__(self, left, right, total, use_acc: bool):
         self.operands, self.total, self.use_acc, self.value = (left, right), total, use_acc, None
-        self.checks = [x.watched() for x in self.operands if isinstance(x, Tile)]
+        self.checks = [x.watch() for x in self.operands if isinstance(x, Tile)]
 
     def __getattr__(self, name):
         raise Race(f"{name} of a product that was not waited for")
@@ -168,10 +168,10 @@ class Product:
         for check in self.checks:
             check()
         left, right = ((x.load() if isinstance(x, Tile) else x).float() for x in self.operands)
-        self.value = left @ right + (valued(self.total) if self.use_acc else 0)
+        self.value = left @ right + (value_of(self.total) if self.use_acc else 0)
 
 
-def valued(x):
+def value_of(x):
     """A number, or what a product came to."""
     if not isinstance(x, Product):
         return x

@@ -13,19 +13,19 @@ class Scalar(int):
         return self
 
     def __floordiv__(self, other):
-        return divided(self, other)
+        return floor_divide(self, other)
 
     def __rfloordiv__(self, other):
-        return divided(other, self)
+        return floor_divide(other, self)
 
     def __mod__(self, other):
-        return self - divided(self, other) * other
+        return self - floor_divide(self, other) * other
 
     def __rmod__(self, other):
-        return other - divided(other, self) * self
+        return other - floor_divide(other, self) * self
 
 
-def divided(x: int, y: int) -> Scalar:
+def floor_divide(x: int, y: int) -> Scalar:
     quotient = abs(x) // abs(y)
     return Scalar(quotient if (x < 0) == (y < 0) else -quotient)
 
@@ -71,10 +71,10 @@ def where(condition, x, y):
     return x if condition else y
 
 
-def least(x, y):
+def minimum(x, y):
     return torch.minimum(x, y) if isinstance(x, torch.Tensor) else Scalar(min(x, y))
 
 
-def largest(x, y):
+def maximum(x, y):
     """As the GPU's instruction has it: NaN counts for nothing."""
     return torch.fmax(x, block(y))

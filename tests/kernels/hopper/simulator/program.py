@@ -17,9 +17,9 @@ from tests.kernels.hopper.simulator.memory import (
     Product,
     Tile,
     TmaTensor,
-    valued,
+    value_of,
 )
-from tests.kernels.hopper.simulator.numbers import Scalar, block, divided, largest, least, scalars, where
+from tests.kernels.hopper.simulator.numbers import Scalar, block, floor_divide, maximum, minimum, scalars, where
 from tests.kernels.hopper.simulator.threads import Threads
 
 
@@ -56,12 +56,12 @@ class Program:
     def language(self) -> SimpleNamespace:
         return SimpleNamespace(
             float16=torch.float16, bfloat16=torch.bfloat16, float32=torch.float32, int32=torch.int32, int64=torch.int64,
-            constexpr=None, NVMMADistributedLayout=ignored, NVMMASharedLayout=ignored, DotOperandLayout=ignored,
-            SliceLayout=ignored,
+            constexpr=None, NVMMADistributedLayout=ignore, NVMMASharedLayout=ignore, DotOperandLayout=ignore,
+            SliceLayout=ignore,
             allocate_shared_memory=self.allocate, program_id=lambda axis: self.place,
             num_programs=lambda axis: self.programs, warp_specialize=self.specialize, to_tensor=Scalar,
-            static_range=range, static_assert=asserted, where=where, minimum=least, maximum=largest,
-            cdiv=lambda x, y: divided(x + y - 1, y),
+            static_range=range, static_assert=check_assert, where=where, minimum=minimum, maximum=maximum,
+            cdiv=lambda x, y: floor_divide(x + y - 1, y),
             zeros=lambda shape, dtype, layout: block(torch.zeros(shape, dtype=dtype)),
             full=lambda shape, value, dtype, layout: block(torch.full(shape, value, dtype=dtype)),
             arange=lambda begin, end, layout=None: block(torch.arange(begin, end)),
@@ -147,13 +147,13 @@ class Program:
         under_way = self.threads.me.products
         while len(under_way) > left:
             under_way.pop(0).finish()
-        values = tuple(x if isinstance(x, Product) and x.value is None else valued(x) for x in deps)
+        values = tuple(x if isinstance(x, Product) and x.value is None else value_of(x) for x in deps)
         return values[0] if len(values) == 1 else values
 
 
-def ignored(*arguments, **options) -> None:
+def ignore(*arguments, **options) -> None:
     return None
 
 
-def asserted(condition, message="") -> None:
+def check_assert(condition, message="") -> None:
     assert condition, message
