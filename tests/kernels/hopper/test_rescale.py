@@ -61,7 +61,7 @@ SCORES = {
 
 
 def online(scores, values, scale, conditional):
-    """Output and log-sum-exp by the kernel's own ``online_softmax``; weights and factor of all blocks but the first."""
+    """Output and log-sum-exp by the kernel's own ``online_softmax``; of blocks but the first, weights and factor."""
     running_max = torch.full((len(scores),), -torch.inf, dtype=torch.float64)
     running_sum, accumulator, seen = torch.zeros_like(running_max), 0, []
     blocks = zip(scores.split(KEYS, 1), values.split(KEYS), strict=True)
