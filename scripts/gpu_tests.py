@@ -18,7 +18,7 @@ import pytest
 
 from scripts.records import ROOT, RecordError, kernel_outcomes
 from scripts.records.digest import Modules
-from scripts.records.record_file import absolute_path, refuse_unfit
+from scripts.records.record_file import find_absolute_path, refuse_unfit
 from scripts.records.run_tracer import in_interpreter, provenance
 
 THEY = "the kernels' tests"
@@ -66,7 +66,7 @@ def record(chosen: list[str], kept: dict[str, dict], processes: int) -> int:
     if in_interpreter():
         raise RecordError(f"{THEY} switched Triton's interpreter on; a record is made on a GPU")
     passed = outcomes.passed_files()
-    if path := absolute_path([reason for outcome in passed.values() for reason in outcome["skipped"]]):
+    if path := find_absolute_path([reason for outcome in passed.values() for reason in outcome["skipped"]]):
         raise RecordError(f"the reason of a skip shows the absolute path {path}, true of one machine only")
     if digests(chosen) != before:
         raise RecordError(f"a module of {THEY} was edited while they ran; run them again")

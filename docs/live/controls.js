@@ -13,7 +13,7 @@ export function parseNumbers(name, text, { count = [1, 16], ...each } = {}) {
   const all = words.map((word) => parseNumber(name, word, each));
   if (all.length < count[0] || all.length > count[1]) {
     const wanted = count[0] === count[1] ? count[0] : `${count[0]} to ${count[1]}`;
-    throw new Refused(`${name}: ${counted(all.length, "number")}; ${wanted} ${wanted === 1 ? "is" : "are"} wanted.`);
+    throw new Refused(`${name}: ${pluralize(all.length, "number")}; ${wanted} ${wanted === 1 ? "is" : "are"} wanted.`);
   }
   return all;
 }
@@ -52,7 +52,7 @@ export function requireInteger(name, value, min, max) {
 }
 
 /** "1 row", "2 rows" @param {number} count @param {string} thing */
-export const counted = (count, thing) => `${count} ${thing}${count === 1 ? "" : "s"}`;
+export const pluralize = (count, thing) => `${count} ${thing}${count === 1 ? "" : "s"}`;
 
 /** A row of numbers, in brackets. @param {number[]} row @param {number} [digits] */
 export const vector = (row, digits = 2) => `[${row.map((x) => formatNumber(x, digits)).join(", ")}]`;

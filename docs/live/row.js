@@ -1,7 +1,7 @@
 // Attention of a few words: all shares as a spreadsheet, and the row of one word from its scores to its output.
 import { html, nothing, svg } from "lit-html";
 import { Refused } from "./frame.js";
-import { checkbox, counted, formatNumber, menu, parseNumbers, slider, table, textField, vector } from "./controls.js";
+import { checkbox, formatNumber, menu, parseNumbers, pluralize, slider, table, textField, vector } from "./controls.js";
 import { dot, products, shares, sum, transposed, weightedSum } from "./row.model.js";
 
 const initial = {
@@ -26,12 +26,12 @@ function rowsOf(name, text, width) {
     parseNumbers(`${name}, row ${i + 1}`, each, { min: -MAX, max: MAX, count: [1, 3] }),
   );
   if (rows.length < 2 || rows.length > 4)
-    throw new Refused(`${name}: ${counted(rows.length, "row")}; 2 to 4 are wanted, with a semicolon between them.`);
+    throw new Refused(`${name}: ${pluralize(rows.length, "row")}; 2 to 4 are wanted, with a semicolon between them.`);
   const wanted = width ?? rows[0].length;
   const other = rows.findIndex((row) => row.length !== wanted);
   if (other >= 0)
     throw new Refused(
-      `${name}, row ${other + 1}: ${counted(rows[other].length, "number")}; ${wanted} ${wanted === 1 ? "is" : "are"} wanted.`,
+      `${name}, row ${other + 1}: ${pluralize(rows[other].length, "number")}; ${wanted} ${wanted === 1 ? "is" : "are"} wanted.`,
     );
   return rows;
 }

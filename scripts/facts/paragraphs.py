@@ -26,7 +26,7 @@ def paragraphs(markdown: str) -> Iterator[Paragraph]:
     """Yields what a reader sees of a page, but for code, displayed formulas and the list of references."""
     for fence in HIDDEN.finditer(markdown):
         for caption in CAPTION.findall(fence[0].partition("\n")[0]):
-            yield Paragraph(plain(caption), markdown.count("\n", 0, fence.start()) + 1)
+            yield Paragraph(to_plain_text(caption), markdown.count("\n", 0, fence.start()) + 1)
     text = HIDDEN.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), markdown)
     text = re.sub(r"^## References.*", "", text, flags=re.DOTALL | re.MULTILINE)
     for found in re.finditer(r"(?:^.*\S.*\n?)+", text, re.MULTILINE):
@@ -34,11 +34,11 @@ def paragraphs(markdown: str) -> Iterator[Paragraph]:
         line = text.count("\n", 0, found.start()) + 1
         for part in parts:
             cells = re.split(r"(?<!\\)\|", part) if part.lstrip().startswith("|") else [part]
-            yield from (Paragraph(plain(cell), line) for cell in cells if cell.strip())
+            yield from (Paragraph(to_plain_text(cell), line) for cell in cells if cell.strip())
             line += part.count("\n") + 1
 
 
-def plain(text: str) -> str:
+def to_plain_text(text: str) -> str:
     """Returns one paragraph of Markdown as text. Links keep their addresses: one to the references vouches."""
     text = re.sub(r"`[^`]*`", CODE, " ".join(text.split()))
     text = re.sub(r"\$(.+?)\$", lambda formula: tex_to_text(formula[1]), text)

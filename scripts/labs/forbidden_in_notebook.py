@@ -15,7 +15,7 @@ from scripts.labs.forbidden import OURS, by_hand, forbidden_import, forbidden_us
 def why_forbidden(about: LabInfo, functions: dict[str, Callable]) -> str:
     """Why the functions are not run at all, as ``forbidden.why_forbidden`` says it of a file; "" if they can be."""
     seen: list[FunctionType] = []
-    waiting = [each for each in map(plain, functions.values()) if isinstance(each, FunctionType)]
+    waiting = [each for each in map(unwrap_jit, functions.values()) if isinstance(each, FunctionType)]
     while waiting:
         function = waiting.pop(0)
         if function in seen:
@@ -23,7 +23,7 @@ def why_forbidden(about: LabInfo, functions: dict[str, Callable]) -> str:
         seen.append(function)
         if fault := why_one_is_forbidden(about, function):
             return fault
-        known = (plain(value) for _, value in globals_of(function))
+        known = (unwrap_jit(value) for _, value in globals_of(function))
         waiting += [each for each in known if is_of_same_notebook(each, function)]
     return ""
 
@@ -31,11 +31,13 @@ def why_forbidden(about: LabInfo, functions: dict[str, Callable]) -> str:
 def why_one_is_forbidden(about: LabInfo, function: FunctionType) -> str:
     """What is wrong with one function and with what it takes from elsewhere."""
     for name, value in globals_of(function):
-        module = value.__name__ if isinstance(value, ModuleType) else getattr(plain(value), "__module__", None) or ""
+        module = (
+            value.__name__ if isinstance(value, ModuleType) else getattr(unwrap_jit(value), "__module__", None) or ""
+        )
         if module.split(".")[0] in OURS:
             return f"{function.__name__}: {forbidden_import(module)}"
         given = getattr(value, "__name__", name)
-        if callable(value) and given in about.without and not is_of_same_notebook(plain(value), function):
+        if callable(value) and given in about.without and not is_of_same_notebook(unwrap_jit(value), function):
             return f"{function.__name__}: {by_hand(given)}"
     try:
         lines, first = inspect.getsourcelines(function)
@@ -51,9 +53,9 @@ def is_of_same_notebook(value: object, function: FunctionType) -> bool:
     return isinstance(value, FunctionType) and value.__globals__ is function.__globals__
 
 
-def plain(value: object) -> object:
+def unwrap_jit(value: object) -> object:
     """The function of a kernel, which ``triton.jit`` wraps; anything else as it is."""
-    return plain(value.fn) if hasattr(value, "fn") else value
+    return unwrap_jit(value.fn) if hasattr(value, "fn") else value
 
 
 def globals_of(function: FunctionType) -> Iterator[tuple[str, object]]:

@@ -126,7 +126,7 @@ def main(slug: str, file: str, verdict: str, trace: str, case: str) -> None:
     if in_interpreter:
         os.environ["TRITON_INTERPRET"] = "1"  # before the first @triton.jit
         torch.set_num_threads(1)
-    from scripts.labs.grading.judge import Verdict, functions_of, judge, to_rejection
+    from scripts.labs.grading.judge import Verdict, judge, load_functions, to_rejection
     from scripts.labs.lab import load
     from scripts.labs.message import format_verdict
 
@@ -146,7 +146,7 @@ def main(slug: str, file: str, verdict: str, trace: str, case: str) -> None:
             signal.setitimer(signal.ITIMER_PROF, limit())
         faulthandler.dump_traceback_later(limit() * (PATIENCE if in_interpreter else 1), exit=True, file=trace_file)
         try:
-            outcome = judge(lab, functions_of(Path(file)), file, note_case)
+            outcome = judge(lab, load_functions(Path(file)), file, note_case)
         except KeyboardInterrupt:
             os._exit(130)  # who waits for this process was interrupted as well, and says so
         except (Exception, SystemExit) as error:

@@ -122,6 +122,6 @@ def normal(seed: int, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor
     return torch.randn(shape, generator=generator(seed)).to(dtype)
 
 
-def widened(x: Tensor) -> Tensor:
+def widen(x: Tensor) -> Tensor:
     """In FP32 what has 16 bits: a reference computes as a kernel does, which keeps its sums in FP32."""
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x

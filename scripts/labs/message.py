@@ -9,7 +9,7 @@ from torch import Tensor
 
 from scripts.labs.about import heading
 from scripts.labs.lab import Case, Lab
-from scripts.labs.phrases import number, plain, sentence, two_digits
+from scripts.labs.phrases import heading_in_words, number, sentence, two_digits
 from scripts.labs.verdict import UNWRITTEN as NOT_YET
 from scripts.labs.verdict import Rejection, Verdict
 
@@ -65,7 +65,7 @@ def rejection_lines(name: str, verdict: Verdict) -> list[str]:
     if rejection.mistake:
         mistake = rejection.mistake
         lines += ["", f"It behaves like this: {mistake.says}"]
-        lines += [f"Read {plain(heading(mistake.heading))}."] if mistake.heading else []
+        lines += [f"Read {heading_in_words(heading(mistake.heading))}."] if mistake.heading else []
     return lines
 
 

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 
-def pluralized(many: int, one: str) -> str:
+def pluralize(many: int, one: str) -> str:
     """``1 place``, ``2 places``"""
     return f"{many} {one}" if many == 1 else f"{many} {one}s"
 
 
-def joined(names: Iterable[str], joint: str = "and") -> str:
+def join_words(names: Iterable[str], joint: str = "and") -> str:
     """``x``, ``x and y``, ``x, y and out``"""
     *others, last = names
     return f"{', '.join(others)} {joint} {last}" if others else last
@@ -36,7 +36,7 @@ def two_digits(value: float) -> str:
     return f"{value:.2g}"
 
 
-def plain(heading: str) -> str:
+def heading_in_words(heading: str) -> str:
     """A heading without the marks of its source: chapter 5, “A kernel of five lines”."""
     chapter, _, title = heading.replace("`", "").partition(", ")
     return f"{chapter}, “{title.strip('*')}”"

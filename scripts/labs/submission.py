@@ -133,7 +133,7 @@ def raised_in(error: BaseException) -> str:
     return frames[-1].name if "raise NotImplementedError" in (frames[-1].line or "") else ""
 
 
-def functions_of(file: Path) -> dict[str, Callable]:
+def load_functions(file: Path) -> dict[str, Callable]:
     """The functions of a file, once it is imported as a module of its own."""
     name = f"lab_{file.stem}"
     spec = spec_from_file_location(name, file)

@@ -20,7 +20,7 @@ from nbclient.exceptions import CellControlSignal, DeadKernelError
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
-from scripts.records.record_file import plain, refuse_unfit
+from scripts.records.record_file import refuse_unfit, strip_controls
 from scripts.records.root import ROOT, RecordError
 
 IMPORT_TRACER = "__import__('scripts.records.run_tracer', fromlist=['run_tracer'])"  # leaves no name behind
@@ -139,8 +139,8 @@ class Process:
             cell = await self.client.async_execute_cell(self.cells[number], number, **options)
         by_python = "".join(each.text for each in cell.outputs if each.get("name") == "stderr")
         if said := by_python + self.stderr.read_text(errors="replace"):
-            raise RecordError(f"{self.name} wrote to stderr {where}; the record is as it was\n{plain(said)}")
-        return plain(join_text(cell.outputs))
+            raise RecordError(f"{self.name} wrote to stderr {where}; the record is as it was\n{strip_controls(said)}")
+        return strip_controls(join_text(cell.outputs))
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
@@ -150,7 +150,7 @@ class Process:
         except (CellControlSignal, RuntimeError) as error:
             said = "\n".join([str(error), *(path.read_text(errors="replace") for path in (self.log, self.stderr))])
             kind = KernelDied if isinstance(error, DeadKernelError) else RecordError
-            raise kind(f"{self.name} failed; the record is as it was\n{plain(said).strip()}") from error
+            raise kind(f"{self.name} failed; the record is as it was\n{strip_controls(said).strip()}") from error
 
 
 def join_text(outputs: list[NotebookNode]) -> list[NotebookNode]:

@@ -156,21 +156,21 @@ def write_atomically(path: Path, text: str) -> None:
         partial.unlink(missing_ok=True)
 
 
-def plain(value: object) -> object:
+def strip_controls(value: object) -> object:
     """Returns the same text, list or mapping without terminal sequences and control characters."""
     if isinstance(value, str):
         return CONTROL_SEQUENCES.sub("", value)
     if isinstance(value, list):
-        return [plain(each) for each in value]
+        return [strip_controls(each) for each in value]
     if isinstance(value, dict):
-        return type(value)({key: plain(each) for key, each in value.items()})
+        return type(value)({key: strip_controls(each) for key, each in value.items()})
     return value
 
 
-def absolute_path(value: object) -> str | None:
+def find_absolute_path(value: object) -> str | None:
     """Returns the first absolute path in the text of outputs, if there is one."""
     if isinstance(value, str):
         found = ABSOLUTE_PATH.search(value)
         return found[0] if found else str(ROOT) if str(ROOT) in value else None
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
-    return next(filter(None, map(absolute_path, inside)), None)
+    return next(filter(None, map(find_absolute_path, inside)), None)

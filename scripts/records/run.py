@@ -5,7 +5,7 @@ import json
 
 from scripts.records.processes import execute
 from scripts.records.reader import Reader, record_path
-from scripts.records.record_file import METADATA, absolute_path, write
+from scripts.records.record_file import METADATA, find_absolute_path, write
 from scripts.records.root import RecordError
 from scripts.records.snippets import is_code
 
@@ -30,7 +30,7 @@ def run(name: str) -> None:
     if not provenance["executed"]:
         raise RecordError(f"{name} executed nothing of kernels/")
     for cell in cells:
-        if path := absolute_path(cell.outputs):
+        if path := find_absolute_path(cell.outputs):
             raise RecordError(f"cell {cell.id} of {name} shows the absolute path {path}, true of one machine only")
         if (size := len(json.dumps(cell.outputs)) // 1000) > MAX_KB:
             raise RecordError(f"cell {cell.id} of {name} shows {size} KB, a page takes {MAX_KB} at most: show less")

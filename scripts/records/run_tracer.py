@@ -46,10 +46,10 @@ def start(folder: str) -> None:
 def report(folder: str) -> None:
     """Prints what was executed, here and in every Python that the snippet started."""
     elsewhere = (json.loads(path.read_text()) for path in Path(folder).glob(f"*{LEFT}"))
-    print(json.dumps({"executed": sorted(executed().union(*elsewhere)), "interpreter": in_interpreter()}))
+    print(json.dumps({"executed": sorted(executed_functions().union(*elsewhere)), "interpreter": in_interpreter()}))
 
 
-def executed() -> set[str]:
+def executed_functions() -> set[str]:
     """Returns our functions that were called, and our kernels that were launched with all that's compiled into them."""
     waiting, reached = [*compiled], set()
     while waiting:
@@ -173,4 +173,4 @@ def note_compiled(values: tuple | list) -> None:
 if __name__ == "sitecustomize":
     watch_calls()
     mine = Path(__file__).with_name(f"{os.getpid()}{LEFT}")
-    atexit.register(lambda: mine.write_text(json.dumps(sorted(executed()))))
+    atexit.register(lambda: mine.write_text(json.dumps(sorted(executed_functions()))))

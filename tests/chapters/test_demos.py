@@ -107,6 +107,6 @@ def test_its_sheet_names_the_command_and_the_build_says_what_it_took(name):
 
 
 def test_a_sheet_whose_demo_was_not_measured_stops_the_build():
-    with pytest.raises(PluginError, match=r"no 'nothing': \.venv/bin/python -m scripts\.demos"):
+    with pytest.raises(PluginError, match=r"no 'nothing': \.venv/bin/python -m scripts\.time_demos"):
         fill_times(f"**Demo.** {MARK}", "nothing", ROOT)
     assert fill_times("No demo.", "nothing", ROOT) == "No demo." and (ROOT / SECONDS).is_file()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from scripts.labs.grading.budget import PERTURBATIONS, as_double, expected_results, for_each_result, perturbed
+from scripts.labs.grading.budget import PERTURBATIONS, as_double, expected_results, for_each_result, perturb
 from scripts.labs.lab import Case, Part, load
 from tests.labs import gpu_rounding
 
@@ -88,6 +88,6 @@ def test_the_inputs_are_moved_often_enough_that_no_seed_decides():
     case = case_of(part, "large scores")
     exact = {name: as_double(x) for name, x in case.inputs.items()}
     truth = part.reference(**exact)[0]
-    far = [(part.reference(**perturbed(exact, seed))[0] - truth).abs().max().item() for seed in range(1, 41)]
+    far = [(part.reference(**perturb(exact, seed))[0] - truth).abs().max().item() for seed in range(1, 41)]
     sets = [max(far[i : i + PERTURBATIONS]) for i in range(0, len(far), PERTURBATIONS)]
     assert max(sets) < 3 * min(sets)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from scripts.labs.catalogue.find_the_bug.lab import BUGS
-from scripts.labs.grading.judge import functions_of, judge, judge_case
+from scripts.labs.grading.judge import judge, judge_case, load_functions
 from scripts.labs.lab import Case, Part, load, normal
 from scripts.labs.message import format_verdict
 from tests.labs.wrong import wrong_solution
@@ -47,7 +47,7 @@ def test_a_kernel_is_right_once_its_line_is(bug, tmp_path):
         mended = mended.replace("/ (share_a + share_b)", "/ tl.where(share_a + share_b == 0, 1.0, share_a + share_b)")
     file = tmp_path / "mended.py"
     file.write_text(mended)
-    kernels = functions_of(file)
+    kernels = load_functions(file)
     layouts = {"v": "rows apart"} if bug.strided else {}
     for seed in (1, 2, 3):
         given = inputs(bug, seed)
@@ -61,7 +61,7 @@ def test_a_kernel_is_right_once_its_line_is(bug, tmp_path):
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.kernel)
 def test_a_wrong_kernel_passes_the_test_that_people_write_first(bug, device):
-    kernel = functions_of(load("find-the-bug").about.start)[bug.kernel]
+    kernel = load_functions(load("find-the-bug").about.start)[bug.kernel]
     named = zip(bug.names, bug.shapes, strict=True)
     given = {name: normal(i, *[16] * len(shape), dtype=bug.dtype) for i, (name, shape) in enumerate(named)}
     out = bug.output(given)
@@ -84,6 +84,6 @@ def test_each_function_is_told_whether_it_found_its_bug(wrong, expected, tmp_pat
     lab = load("find-the-bug")
     file = tmp_path / "wrong.py"
     file.write_text(wrong_solution("find-the-bug", wrong).source)
-    message = format_verdict(lab, judge(lab, functions_of(file), str(file)))
+    message = format_verdict(lab, judge(lab, load_functions(file), str(file)))
     assert message.count(": found. ") == 7
     assert message.count(expected) == 1

@@ -142,7 +142,7 @@ def test_what_is_not_a_solution_is_told_in_words(lab, tmp_path, old, new, expect
     if not message:
         whole = load(lab.slug)
         try:
-            found = judge.judge(whole, judge.functions_of(file), str(file))
+            found = judge.judge(whole, judge.load_functions(file), str(file))
         except (Exception, SystemExit) as error:
             found = judge.Verdict(judge.to_rejection("add", None, error, str(file)))
         message = format_verdict(whole, found)
@@ -166,7 +166,7 @@ def test_who_wrote_the_first_wrong_number_is_told_with_what_it_had_read(wrong, e
     lab = load("vector-add")
     file = tmp_path / "wrong.py"
     file.write_text(wrong_solution("vector-add", wrong).source)
-    functions = judge.functions_of(file)
+    functions = judge.load_functions(file)
     assert f"\n{expected}\n" in format_verdict(lab, judge.judge(lab, functions))
 
 
@@ -189,7 +189,7 @@ def test_where_no_program_was_started_that_is_told_and_no_mistake_is_named(slug,
     source = (ROOT / "scripts/labs/catalogue" / lab.about.folder / "solution.py").read_text(encoding="utf-8")
     assert source.count(old) == 1
     file.write_text(source.replace(old, new), encoding="utf-8")
-    message = format_verdict(lab, judge.judge(lab, judge.functions_of(file), str(file)))
+    message = format_verdict(lab, judge.judge(lab, judge.load_functions(file), str(file)))
     assert "nobody wrote there" in message and f"\n{judge.NO_PROGRAM}" in message
     assert "behaves like" not in message
 
@@ -271,7 +271,7 @@ def test_what_pytorch_cannot_do_and_what_is_no_number_is_told_in_a_line(line, ex
 
     lab, file = load("dot-and-softmax"), tmp_path / "mine.py"
     file.write_text(f"import torch\n\n\ndef dot(x, y):\n    return {line}\n\n\ndef softmax_row(scores):\n    pass\n")
-    message = format_verdict(lab, judge.judge(lab, judge.functions_of(file), str(file)))
+    message = format_verdict(lab, judge.judge(lab, judge.load_functions(file), str(file)))
     assert expected in message and message.count("\n") <= 6
 
 
@@ -305,10 +305,10 @@ def test_a_sentence_ends_once(says, ends):
 
 
 def test_one_and_many_are_told_apart():
-    from scripts.labs.phrases import joined, pluralized
+    from scripts.labs.phrases import join_words, pluralize
 
-    assert [pluralized(many, "place") for many in (0, 1, 2)] == ["0 places", "1 place", "2 places"]
-    assert [joined("qkv"[:many]) for many in (1, 2, 3)] == ["q", "q and k", "q, k and v"]
+    assert [pluralize(many, "place") for many in (0, 1, 2)] == ["0 places", "1 place", "2 places"]
+    assert [join_words("qkv"[:many]) for many in (1, 2, 3)] == ["q", "q and k", "q, k and v"]
 
 
 def test_the_files_to_write_are_put_there_and_never_overwritten(tmp_path):

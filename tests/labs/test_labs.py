@@ -106,7 +106,7 @@ def skip_cases_without_mistake(monkeypatch, mistake):
 def verdict(lab, file):
     if says := forbidden.why_forbidden(lab.about, file):
         return judge.Verdict(judge.Rejection("", says))
-    return judge.judge(lab, judge.functions_of(file), str(file))
+    return judge.judge(lab, judge.load_functions(file), str(file))
 
 
 @pytest.mark.parametrize("slug, file", RIGHT, ids=ids)
@@ -173,9 +173,9 @@ def test_every_mistake_can_be_named_and_has_a_heading_to_read(slug):
 def test_the_start_file_is_not_written_yet(slug):
     lab = load(slug)
     assert not forbidden.why_forbidden(lab.about, lab.about.start)
-    found = judge.judge(lab, judge.functions_of(lab.about.start), str(lab.about.start))
+    found = judge.judge(lab, judge.load_functions(lab.about.start), str(lab.about.start))
     assert "is not written yet" in format_verdict(lab, found)
-    in_a_notebook = judge.judge(lab, judge.functions_of(lab.about.start)).rejection
+    in_a_notebook = judge.judge(lab, judge.load_functions(lab.about.start)).rejection
     assert in_a_notebook.place == found.rejection.place
 
 

@@ -44,7 +44,7 @@ def lab_with_small_case(slug, number, **more):
 @pytest.mark.parametrize("slug, number", TIMED)
 def test_a_right_one_is_tried_on_the_large_case_and_timed_beside_the_rung(slug, number, gpu):
     lab, begun = lab_with_small_case(slug, number), []
-    functions = judge.functions_of(wrong.solution(lab.about.folder))
+    functions = judge.load_functions(wrong.solution(lab.about.folder))
     found = judge.judge(lab, functions, on_case=lambda part, case: begun.append(part.function))
     assert found.passed and found.cases == len(begun) == 2
     assert found.times.keys() == {lab.parts[0].function}, found.remarks
@@ -65,7 +65,7 @@ def test_the_rung_takes_the_large_cases_inputs_and_gives_its_output(slug, number
 
 def test_a_rung_that_does_not_run_on_this_gpu_takes_nothing_from_the_reader(gpu):
     lab = lab_with_small_case("vector-add", 0, timed_against="kernels.first.add:no_such_kernel")
-    found = judge.judge(lab, judge.functions_of(wrong.solution("vector_add")))
+    found = judge.judge(lab, judge.load_functions(wrong.solution("vector_add")))
     assert found.passed and not found.times
     assert "It could not be timed: module 'kernels.first.add' has no attribute 'no_such_kernel'" in format_verdict(
         lab, found
@@ -77,7 +77,7 @@ def test_a_wrong_large_case_is_told_without_a_search_for_its_mistake(gpu, tmp_pa
     lab = replace(lab, parts=(replace(lab.parts[0], cases=tuple),))
     file = tmp_path / "wrong.py"
     file.write_text(wrong.wrong_solution("vector-add", "copies_x").source)
-    found = judge.judge(lab, judge.functions_of(file))
+    found = judge.judge(lab, judge.load_functions(file))
     assert not found.passed and found.rejection.mistake is None
     assert "are wrong." in format_verdict(lab, found)
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from scripts.labs.grading.guarded import Guarded
 from scripts.labs.grading.strict import DOT, SUM, fill_masked, no_rows_as_conditions, rounds_to_tf32, trace_products
-from scripts.labs.phrases import pluralized
+from scripts.labs.phrases import pluralize
 
 # What the interpreter does to memory -> what is said of it, and which argument has the addresses, which the mask.
 OPERATIONS = {
@@ -78,7 +78,7 @@ class AccessTracer:
         self.were[executor, "__call__"] = call = executor.__call__
         skip_overflow_checks(interpreter.interpreter_builder)
         for name, operation in OPERATIONS.items():
-            setattr(builder, name, self.followed(name, self.were[builder, name], *operation))
+            setattr(builder, name, self.follow_operation(name, self.were[builder, name], *operation))
         self.were[builder, "set_grid_idx"] = begin = builder.set_grid_idx
 
         def traced_begin(builder, *index):
@@ -114,7 +114,7 @@ class AccessTracer:
         executor.__call__ = traced_call
         return self
 
-    def followed(self, name: str, operation: Callable, kind: str, pointers: int, mask: int) -> Callable:
+    def follow_operation(self, name: str, operation: Callable, kind: str, pointers: int, mask: int) -> Callable:
         """The operation of the interpreter, once its addresses have been looked at."""
 
         def traced(builder, *arguments, **named):
@@ -160,7 +160,7 @@ class AccessTracer:
             raise OutOfBounds(f"{program_name(program)} {kind} {describe_outside(name, table.tensor, outside)}", kind)
         self.accesses.append(Access(kind, tuple(program), name, np.where(where, places - first, -1), size, **more))
 
-    def stored(self) -> bool:
+    def has_stored(self) -> bool:
         return any(access.kind == "writes" for access in self.accesses)
 
     def only_copied(self, inputs: Iterable[str]) -> bool:
@@ -214,7 +214,7 @@ def program_name(program: tuple) -> str:
 def describe_outside(name: str, tensor: Tensor, places: np.ndarray) -> str:
     """Which numbers that are none of a table's are accessed, and what it has."""
     if not tensor.numel():
-        return f"{pluralized(places.size, 'number')} of {name}, which is empty"
+        return f"{pluralize(places.size, 'number')} of {name}, which is empty"
     low, high = int(places.min()), int(places.max())
     if tensor.ndim == 1 and tensor.stride(0) == 1:
         accessed = f"{name}[{low}]" if low == high else f"{name}[{low}] to {name}[{high}]"
@@ -223,12 +223,12 @@ def describe_outside(name: str, tensor: Tensor, places: np.ndarray) -> str:
     place = int(places[0])
     last = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
     if place < 0:
-        where = f"{pluralized(-place, 'number')} before its first one"
+        where = f"{pluralize(-place, 'number')} before its first one"
     elif place > last:
-        where = f"{pluralized(place - last, 'number')} behind its last one"
+        where = f"{pluralize(place - last, 'number')} behind its last one"
     else:
         where = f"in the gap behind {name}[{', '.join(map(str, last_index_before(tensor, place)))}]"
-    many = f"{pluralized(places.size, 'number')} outside {name}" + (
+    many = f"{pluralize(places.size, 'number')} outside {name}" + (
         ": the first lies " if places.size > 1 else ": it lies "
     )
     return f"{many}{where}. {name} has shape {list(tensor.shape)} and strides {list(tensor.stride())}"

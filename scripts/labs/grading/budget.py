@@ -50,7 +50,7 @@ def expected_results(part: Part, case: Case, implementation: Callable | None = N
     exact_inputs = {name: as_double(each) for name, each in case.inputs.items()}
     truths, baselines = results(implementation(**exact_inputs)), results(implementation(**case.inputs))
     seeds = range(0 if part.exact else PERTURBATIONS)
-    perturbed_truths = [results(implementation(**perturbed(exact_inputs, seed + 1))) for seed in seeds]
+    perturbed_truths = [results(implementation(**perturb(exact_inputs, seed + 1))) for seed in seeds]
     names = list(case.outputs) or list(part.results)
     names = names or [f"result {i + 1}" if len(truths) > 1 else "the result" for i in range(len(truths))]
     error_scales = for_each_result(part.error_scale, exact_inputs, truths) if not part.exact else truths
@@ -114,7 +114,7 @@ def as_double(value):
     return value.double() if isinstance(value, Tensor) and value.is_floating_point() else value
 
 
-def perturbed(inputs: dict, seed: int) -> dict:
+def perturb(inputs: dict, seed: int) -> dict:
     """The inputs, each number moved at random by up to a place of FP32."""
     moved, random = {}, torch.Generator().manual_seed(seed)
     for name, value in inputs.items():

@@ -20,14 +20,14 @@ from scripts.labs.grading.known_mistake import find_mistake
 from scripts.labs.grading.side_by_side import time_side_by_side
 from scripts.labs.grading.who_wrote import WITHOUT, describe_number
 from scripts.labs.lab import Case, Lab, Part
-from scripts.labs.phrases import joined, number, pluralized
-from scripts.labs.submission import first_line, functions_of, to_rejection
+from scripts.labs.phrases import join_words, number, pluralize
+from scripts.labs.submission import first_line, load_functions, to_rejection
 from scripts.labs.verdict import Rejected, Rejection, Verdict
 
 MASKED = "PyTorch takes an index in uint8 for a mask, 0 for False and all else for True: index with codes.long()."
 NOTHING = "No kernel has stored anything: a kernel returns nothing, it ends with tl.store."
 NO_PROGRAM = "Nothing was written, for no program was started: how many does the launch ask for?"
-__all__ = ["Rejected", "Rejection", "Verdict", "functions_of", "judge", "to_rejection"]
+__all__ = ["Rejected", "Rejection", "Verdict", "judge", "load_functions", "to_rejection"]
 
 
 def judge(
@@ -114,16 +114,14 @@ def judge_case(
     for each in outputs:
         if (place := each.written_outside()) is not None:
             side = "behind" if place >= 0 else "before"
-            reject(
-                f"something was written outside {each.name}, {pluralized(abs(place), 'number')} {side} its first one"
-            )
+            reject(f"something was written outside {each.name}, {pluralize(abs(place), 'number')} {side} its first one")
     for each in inputs:
         if each.changed().any():
             reject(f"{each.name} was changed: what a function is given to read it leaves as it is")
     unwritten = [each.unwritten().cpu() for each in outputs]
     actuals = [each.tensor for each in outputs] if outputs else returned_results(returned, wants, reject)
     wrong = [want.wrong(actual) for want, actual in zip(wants, actuals, strict=True)]
-    silent = bool(tracer and lab.about.triton and outputs and not tracer.stored())
+    silent = bool(tracer and lab.about.triton and outputs and not tracer.has_stored())
     untouched = bool(outputs) and all(each.all() for each in unwritten)
     for i, want in enumerate(wants):
         if wrong[i].any():
@@ -153,7 +151,9 @@ def kernel_fault(tracer: AccessTracer, inputs: list[Guarded], outputs: list[Guar
     """What a GPU would punish although the numbers are right, or what was not done in the kernel; "" if nothing."""
     names = [each.name for each in inputs if each.tensor.is_floating_point()]
     if tracer.only_copied(each.name for each in inputs):
-        return f"the numbers are right, but no kernel has read {joined(names, 'or')}: they were computed outside of it"
+        return (
+            f"the numbers are right, but no kernel has read {join_words(names, 'or')}: they were computed outside of it"
+        )
     if twice := tracer.stored_twice(each.name for each in outputs):
         return f"the numbers are right, but {twice}: each number of the output is one program's, and stored once"
     return f"the numbers are right here, but {tracer.rounds}" if tracer.rounds else ""
@@ -167,7 +167,7 @@ def returned_results(returned, wants: list[Expected], reject: Callable) -> list[
     found = list(results(returned))
     if len(found) != len(wants):
         are = "is" if len(wants) == 1 else "are"
-        reject(f"it returned {pluralized(len(found), 'result')}, and {len(wants)} {are} wanted")
+        reject(f"it returned {pluralize(len(found), 'result')}, and {len(wants)} {are} wanted")
     for i, (each, want) in enumerate(zip(found, wants, strict=True)):
         if isinstance(each, int | float) and want.truth.ndim == 0 and len(wants) == 1:
             found[i] = each = torch.tensor(each, dtype=want.dtype)

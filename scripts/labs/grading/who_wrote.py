@@ -6,7 +6,7 @@ import numpy as np
 from torch import Tensor
 
 from scripts.labs.grading.accesses import AccessTracer, program_name
-from scripts.labs.phrases import joined, pluralized
+from scripts.labs.phrases import join_words, pluralize
 
 MAX_TABLES = 6  # tables that are listed
 WITHOUT = "without other"
@@ -30,12 +30,12 @@ def describe_number(tracer: AccessTracer, table: str, index: tuple[int, ...], ac
             read.setdefault(each.table, []).append(each.places[each.places >= 0].ravel())
             unsaid |= {each.table} if each.filled else set()
     boxes = [f"{name}{box(np.concatenate(places), tracer.tables[name].tensor)}" for name, places in read.items()]
-    more = f" and some of {pluralized(len(boxes) - MAX_TABLES, 'other table')}" if len(boxes) > MAX_TABLES else ""
+    more = f" and some of {pluralize(len(boxes) - MAX_TABLES, 'other table')}" if len(boxes) > MAX_TABLES else ""
     after = f", after it had read {', '.join(boxes[:MAX_TABLES])}{more}" if boxes else ", and had read nothing"
     nan = ""
     if unsaid and actual.is_floating_point() and actual[index].isnan():
         nan = (
-            f" What a mask hides of {joined(sorted(unsaid))} it loads {WITHOUT}, and on a GPU anything may stand "
+            f" What a mask hides of {join_words(sorted(unsaid))} it loads {WITHOUT}, and on a GPU anything may stand "
             "there then; here it is NaN. Say what stands there: other=0.0, for one."
         )
     return f"{program_name(last.program).capitalize()} wrote it{others}{after}.{nan}"
@@ -54,5 +54,5 @@ def box(places: np.ndarray, tensor: Tensor) -> str:
         at, rest = np.unique(rest // step), rest % step
         whole = at[-1] - at[0] + 1 == len(at) or len(at) > FEW
         span = str(at[0]) if len(at) == 1 else f"{at[0]}…{at[-1]}"
-        ends[dimension] = span if whole else joined(map(str, at))
+        ends[dimension] = span if whole else join_words(map(str, at))
     return f"[{', '.join(ends[dimension] for dimension in range(tensor.ndim))}]"

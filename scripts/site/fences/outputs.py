@@ -14,7 +14,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from scripts.records import TABLE, Record, RecordError, machine
-from scripts.records.record_file import plain
+from scripts.records.record_file import strip_controls
 from scripts.site.fences import symbols
 from scripts.site.meta.repository import to_clone
 
@@ -50,7 +50,9 @@ def output_html(output: dict, mark: str) -> Markup:
 
 def text_html(text: str, mark: str) -> Markup:
     # No tabindex here: the page's script adds one to what really scrolls sideways.
-    return Markup('<pre class="hb-output" data-record="{}"><samp>{}</samp></pre>').format(mark, plain(text).rstrip())
+    return Markup('<pre class="hb-output" data-record="{}"><samp>{}</samp></pre>').format(
+        mark, strip_controls(text).rstrip()
+    )
 
 
 def table_html(table: dict, mark: str | None = None) -> Markup:

@@ -21,7 +21,7 @@ ASIDE = re.compile(r'<a class="headerlink".*?</a>|<span class="hb-stale".*?</spa
 def describe(page: Page, card: Card) -> None:
     """Sets what front matter could: a card; a description; a heading, from which the navigation's title may differ."""
     found = HEADING.search(page.content)
-    heading = plain(found[1]) if found else page.title
+    heading = to_plain_text(found[1]) if found else page.title
     page.meta["heading"] = f"Snippet: {heading}" if page.url.startswith("snippets/") else heading
     page.meta["description"] = escape(page.meta.get("description") or description(page.content))  # Material doesn't
     page.meta["card"] = {"address": card.address, "alternative": card.alternative}
@@ -30,7 +30,9 @@ def describe(page: Page, card: Card) -> None:
 def description(html: str) -> str:
     """The first sentences of the first paragraph that says something, as many as fit, at least one."""
     paragraphs = [each for each in PARAGRAPH.findall(search.words(html)) if not WAY.match(each)]
-    sentences = re.findall(r".+?(?:[.?!](?=\s)|$)", next((text for text in map(plain, paragraphs) if " " in text), ""))
+    sentences = re.findall(
+        r".+?(?:[.?!](?=\s)|$)", next((text for text in map(to_plain_text, paragraphs) if " " in text), "")
+    )
     said = ""
     for sentence in sentences:
         if said and len(said) + len(sentence) > LENGTH:
@@ -43,5 +45,5 @@ def cut(text: str) -> str:
     return text if len(text) <= LENGTH else text[: LENGTH - 1].rpartition(" ")[0] + "…"
 
 
-def plain(html: str) -> str:
+def to_plain_text(html: str) -> str:
     return " ".join(unescape(re.sub("<.*?>", "", ASIDE.sub("", html))).split())

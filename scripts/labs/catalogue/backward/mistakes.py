@@ -9,7 +9,7 @@ from torch import Tensor
 
 from scripts.labs.catalogue import headings
 from scripts.labs.catalogue.backward.truth import INF, dv_of, scores_of, weights_of
-from scripts.labs.lab import Mistake, widened
+from scripts.labs.lab import Mistake, widen
 
 BLOCK_Q = 16  # as the start file has it
 
@@ -40,7 +40,7 @@ def rounded_as(tile: Tensor, table: Tensor) -> Tensor:
 
 def dv_from(implementation):
     """A mistake of the weights: ``implementation`` makes them of q, k, lse, scale and causal."""
-    return lambda q, k, lse, dout, scale, causal: implementation(q, k, lse, scale, causal).T @ widened(dout)
+    return lambda q, k, lse, dout, scale, causal: implementation(q, k, lse, scale, causal).T @ widen(dout)
 
 
 def mask_reversed(q, k, lse, scale, causal) -> Tensor:
@@ -84,7 +84,7 @@ DV_MISTAKES = (
         "times-queries",
         "weightsᵀ is multiplied by the queries, and dout is wanted.",
         headings.BACKWARD,
-        lambda q, k, lse, dout, scale, causal: weights_of(q, k, lse, scale, causal).T @ widened(q),
+        lambda q, k, lse, dout, scale, causal: weights_of(q, k, lse, scale, causal).T @ widen(q),
     ),
     Mistake(
         "not-itself",
@@ -121,7 +121,7 @@ DV_MISTAKES = (
         "not-transposed",
         "It is weights · dout, what the forward pass does with values. Backwards each key adds up over the queries.",
         headings.BACKWARD,
-        lambda q, k, lse, dout, scale, causal: weights_of(q, k, lse, scale, causal) @ widened(dout),
+        lambda q, k, lse, dout, scale, causal: weights_of(q, k, lse, scale, causal) @ widen(dout),
     ),
     Mistake(
         "last-queries-missing",
@@ -165,7 +165,7 @@ DV_MISTAKES = (
 
 def down_the_columns(out: Tensor, dout: Tensor) -> Tensor:
     """It fits where a block has as many rows as columns; a last block that is not full counts zeros."""
-    products = widened(out) * widened(dout)
+    products = widen(out) * widen(dout)
     products = torch.nn.functional.pad(products, (0, 0, 0, -len(products) % BLOCK_Q))
     return torch.cat([each.sum(0) for each in products.split(BLOCK_Q)])[: len(out)]
 
@@ -199,13 +199,13 @@ DELTA_MISTAKES = (
         "dout-twice",
         "It is the sum of dout times dout.",
         headings.BACKWARD,
-        lambda out, dout: widened(dout).square().sum(1),
+        lambda out, dout: widen(dout).square().sum(1),
     ),
     Mistake(
         "out-twice",
         "It is the sum of out times out.",
         headings.BACKWARD,
-        lambda out, dout: widened(out).square().sum(1),
+        lambda out, dout: widen(out).square().sum(1),
     ),
     Mistake(
         "product-of-sums",
@@ -217,6 +217,6 @@ DELTA_MISTAKES = (
         "rounded",
         "The products are rounded to FP16 before they are added up: widen both tables first.",
         headings.BACKWARD,
-        lambda out, dout: (out.half() * dout.half()).to(widened(out).dtype).sum(1),
+        lambda out, dout: (out.half() * dout.half()).to(widen(out).dtype).sum(1),
     ),
 )

@@ -26,7 +26,7 @@ from scripts.labs.catalogue.backward.mistakes import (
     weights_of_masked_queries,
 )
 from scripts.labs.catalogue.backward.truth import dk_of, dq_of, dscores_of, scores_of, weights_of
-from scripts.labs.lab import Mistake, widened
+from scripts.labs.lab import Mistake, widen
 
 BLOCK_K = 32  # as the start file has it
 
@@ -35,12 +35,12 @@ def dk_and_dq_from(implementation):
     """A mistake of dscores, of weights, dweights and delta: what becomes of dq, and of dk."""
 
     def dscores(q, k, v, dout, lse, delta, scale, causal):
-        dweights = widened(dout) @ widened(v).T
+        dweights = widen(dout) @ widen(v).T
         return implementation(weights_of(q, k, lse, scale, causal), dweights, delta[:, None])
 
     return (
-        lambda **given: dscores(**given) @ widened(given["k"]) * given["scale"],
-        lambda **given: dscores(**given).T @ widened(given["q"]) * given["scale"],
+        lambda **given: dscores(**given) @ widen(given["k"]) * given["scale"],
+        lambda **given: dscores(**given).T @ widen(given["q"]) * given["scale"],
     )
 
 
@@ -55,12 +55,12 @@ ROUNDED_FORMS = dk_and_dq_from(lambda weights, dweights, delta: rounded(weights 
 
 
 def without_lse(q, k, v, dout, lse, delta, scale, causal) -> Tensor:
-    return scores_of(q, k, scale).exp() * (widened(dout) @ widened(v).T - delta[:, None])
+    return scores_of(q, k, scale).exp() * (widen(dout) @ widen(v).T - delta[:, None])
 
 
 def saw_nothing(**given) -> Tensor:
     return dscores_of(**given) + weights_of_masked_queries(given["lse"]) * (
-        widened(given["dout"]) @ widened(given["v"]).T - given["delta"][:, None]
+        widen(given["dout"]) @ widen(given["v"]).T - given["delta"][:, None]
     )
 
 
@@ -82,14 +82,12 @@ DQ_MISTAKES = (
     Mistake(
         "no-weights", "dweights - delta is never multiplied by the weights.", headings.BACKWARD, NO_WEIGHTS_FORMS[0]
     ),
-    Mistake(
-        "no-lse", NO_LSE, headings.LSE, lambda **given: without_lse(**given) @ widened(given["k"]) * given["scale"]
-    ),
+    Mistake("no-lse", NO_LSE, headings.LSE, lambda **given: without_lse(**given) @ widen(given["k"]) * given["scale"]),
     Mistake(
         "not-scaled",
         "The sum is not scaled: scores were scaled forwards, so the gradient is scaled once more at the end.",
         headings.SCALE,
-        lambda **given: dscores_of(**given) @ widened(given["k"]),
+        lambda **given: dscores_of(**given) @ widen(given["k"]),
     ),
     Mistake(
         "scaled-twice",
@@ -101,7 +99,7 @@ DQ_MISTAKES = (
         "blend-of-values",
         "dscores is multiplied by the values, and the keys are wanted.",
         headings.BACKWARD,
-        lambda **given: dscores_of(**given) @ widened(given["v"]) * given["scale"],
+        lambda **given: dscores_of(**given) @ widen(given["v"]) * given["scale"],
     ),
     Mistake(
         "keys-for-values",
@@ -113,33 +111,33 @@ DQ_MISTAKES = (
         "never-added-up",
         "Only the last block of keys counts: each turn of the loop must add to what the earlier ones left.",
         headings.BACKWARD,
-        lambda **given: last_keys_alone(**given) @ widened(given["k"]) * given["scale"],
+        lambda **given: last_keys_alone(**given) @ widen(given["k"]) * given["scale"],
     ),
     Mistake(
         "not-itself",
         NOT_ITSELF,
         headings.CAUSAL_TILES,
-        lambda **given: diagonal_masked(dscores_of(**given), given["causal"]) @ widened(given["k"]) * given["scale"],
+        lambda **given: diagonal_masked(dscores_of(**given), given["causal"]) @ widen(given["k"]) * given["scale"],
     ),
     Mistake("not-causal", NOT_CAUSAL, headings.CAUSAL_TILES, lambda **given: dq_of(**given | {"causal": False})),
     Mistake(
         "causal-backwards",
         MASK_REVERSED,
         headings.CAUSAL_TILES,
-        lambda **given: mask_reversed_dscores(**given) @ widened(given["k"]) * given["scale"],
+        lambda **given: mask_reversed_dscores(**given) @ widen(given["k"]) * given["scale"],
     ),
     Mistake(
         "saw-nothing",
         SAW_NOTHING,
         headings.LSE,
-        lambda **given: saw_nothing(**given) @ widened(given["k"]) * given["scale"],
+        lambda **given: saw_nothing(**given) @ widen(given["k"]) * given["scale"],
     ),
     Mistake("rounded", ROUNDED, headings.BACKWARD, ROUNDED_FORMS[0]),
     Mistake(
         "rounded-as-inputs",
         ROUNDED_AS_INPUTS,
         headings.BACKWARD,
-        lambda **given: rounded_as(dscores_of(**given), given["q"]) @ widened(given["k"]) * given["scale"],
+        lambda **given: rounded_as(dscores_of(**given), given["q"]) @ widen(given["k"]) * given["scale"],
     ),
 )
 
@@ -154,19 +152,19 @@ DK_MISTAKES = (
         "not-transposed",
         "It is dscores · q: for a key the sum goes over the queries, so dscores has to be transposed.",
         headings.BACKWARD,
-        lambda **given: dscores_of(**given) @ widened(given["q"]) * given["scale"],
+        lambda **given: dscores_of(**given) @ widen(given["q"]) * given["scale"],
     ),
     Mistake(
         "times-keys",
         "dscoresᵀ is multiplied by the keys, and the queries are wanted.",
         headings.BACKWARD,
-        lambda **given: dscores_of(**given).T @ widened(given["k"]) * given["scale"],
+        lambda **given: dscores_of(**given).T @ widen(given["k"]) * given["scale"],
     ),
     Mistake(
         "not-scaled",
         "The sum is not scaled: scores were scaled forwards, so the gradient is scaled once more at the end.",
         headings.SCALE,
-        lambda **given: dscores_of(**given).T @ widened(given["q"]),
+        lambda **given: dscores_of(**given).T @ widen(given["q"]),
     ),
     Mistake(
         "last-queries-missing",
@@ -190,7 +188,7 @@ DK_MISTAKES = (
         "times-dout",
         "dscoresᵀ is multiplied by dout, and the queries are wanted.",
         headings.BACKWARD,
-        lambda **given: dscores_of(**given).T @ widened(given["dout"]) * given["scale"],
+        lambda **given: dscores_of(**given).T @ widen(given["dout"]) * given["scale"],
     ),
     Mistake(
         "first-queries-again",
@@ -204,26 +202,26 @@ DK_MISTAKES = (
         "not-itself",
         NOT_ITSELF,
         headings.CAUSAL_TILES,
-        lambda **given: diagonal_masked(dscores_of(**given), given["causal"]).T @ widened(given["q"]) * given["scale"],
+        lambda **given: diagonal_masked(dscores_of(**given), given["causal"]).T @ widen(given["q"]) * given["scale"],
     ),
     Mistake("not-causal", NOT_CAUSAL, headings.CAUSAL_TILES, lambda **given: dk_of(**given | {"causal": False})),
     Mistake(
         "causal-backwards",
         MASK_REVERSED,
         headings.CAUSAL_TILES,
-        lambda **given: mask_reversed_dscores(**given).T @ widened(given["q"]) * given["scale"],
+        lambda **given: mask_reversed_dscores(**given).T @ widen(given["q"]) * given["scale"],
     ),
     Mistake(
         "saw-nothing",
         SAW_NOTHING,
         headings.LSE,
-        lambda **given: saw_nothing(**given).T @ widened(given["q"]) * given["scale"],
+        lambda **given: saw_nothing(**given).T @ widen(given["q"]) * given["scale"],
     ),
     Mistake("rounded", ROUNDED, headings.BACKWARD, ROUNDED_FORMS[1]),
     Mistake(
         "rounded-as-inputs",
         ROUNDED_AS_INPUTS,
         headings.BACKWARD,
-        lambda **given: rounded_as(dscores_of(**given), given["q"]).T @ widened(given["q"]) * given["scale"],
+        lambda **given: rounded_as(dscores_of(**given), given["q"]).T @ widen(given["q"]) * given["scale"],
     ),
 )

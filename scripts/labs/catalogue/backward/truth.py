@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from scripts.labs.lab import widened
+from scripts.labs.lab import widen
 
 INF = float("inf")
 
@@ -17,7 +17,7 @@ def visible(scores: Tensor, causal: bool) -> Tensor:
 
 
 def scores_of(q: Tensor, k: Tensor, scale: float) -> Tensor:
-    return widened(q) @ widened(k).T * scale
+    return widen(q) @ widen(k).T * scale
 
 
 def weights_of(q, k, lse, scale, causal) -> Tensor:
@@ -27,23 +27,23 @@ def weights_of(q, k, lse, scale, causal) -> Tensor:
 
 
 def dscores_of(q, k, v, dout, lse, delta, scale, causal) -> Tensor:
-    return weights_of(q, k, lse, scale, causal) * (widened(dout) @ widened(v).T - delta[:, None])
+    return weights_of(q, k, lse, scale, causal) * (widen(dout) @ widen(v).T - delta[:, None])
 
 
 def dv_of(q, k, lse, dout, scale, causal) -> Tensor:
-    return weights_of(q, k, lse, scale, causal).T @ widened(dout)
+    return weights_of(q, k, lse, scale, causal).T @ widen(dout)
 
 
 def delta_of(out, dout) -> Tensor:
-    return (widened(out) * widened(dout)).sum(1)
+    return (widen(out) * widen(dout)).sum(1)
 
 
 def dq_of(**given) -> Tensor:
-    return dscores_of(**given) @ widened(given["k"]) * given["scale"]
+    return dscores_of(**given) @ widen(given["k"]) * given["scale"]
 
 
 def dk_of(**given) -> Tensor:
-    return dscores_of(**given).T @ widened(given["q"]) * given["scale"]
+    return dscores_of(**given).T @ widen(given["q"]) * given["scale"]
 
 
 # By what an error is measured: terms cancel, so by the root of the sum of their squares.

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue.scores import TILED_KERNEL_ROUNDINGS, output_roundings
-from scripts.labs.lab import widened
+from scripts.labs.lab import widen
 
 INF = float("inf")
 OutputAndLse = tuple[Tensor, Tensor]
@@ -23,7 +23,7 @@ def visible(q: Tensor, k: Tensor, is_causal: bool) -> Tensor:
 
 
 def scores_of(q: Tensor, k: Tensor) -> Tensor:
-    return widened(q) @ widened(k).mT / q.shape[-1] ** 0.5
+    return widen(q) @ widen(k).mT / q.shape[-1] ** 0.5
 
 
 def attention(

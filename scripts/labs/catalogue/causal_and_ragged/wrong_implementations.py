@@ -16,7 +16,7 @@ from scripts.labs.catalogue.causal_and_ragged.truth import (
     scores_of,
     visible,
 )
-from scripts.labs.lab import widened
+from scripts.labs.lab import widen
 
 BLOCK = 16  # as the start file has it, of queries and of keys
 
@@ -137,11 +137,11 @@ def maximum_from_zero(guarded: bool) -> Callable[..., OutputAndLse]:
 def not_rescaled(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
     scores = scores_of(q, k).masked_fill(~visible(q, k, is_causal), -INF)
     largest = torch.full_like(scores[..., 0], -INF) if k.shape[-2] else scores.sum(-1) - INF
-    total, blend = torch.zeros_like(largest), torch.zeros_like(widened(q))
+    total, blend = torch.zeros_like(largest), torch.zeros_like(widen(q))
     for block, values in zip(scores.split(BLOCK, -1), v.split(BLOCK, -2), strict=True):
         largest = torch.maximum(largest, block.amax(-1)) if block.shape[-1] else largest
         exponentials = (block - largest[..., None]).exp()
-        total, blend = total + exponentials.sum(-1), blend + exponentials @ widened(values)
+        total, blend = total + exponentials.sum(-1), blend + exponentials @ widen(values)
     return blend / total[..., None], largest + total.log()
 
 

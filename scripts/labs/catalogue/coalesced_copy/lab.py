@@ -10,7 +10,7 @@ from scripts.labs.about import heading
 from scripts.labs.catalogue import headings
 from scripts.labs.grading.accesses import Access, program_name
 from scripts.labs.lab import Case, Mistake, Part, normal
-from scripts.labs.phrases import plain
+from scripts.labs.phrases import heading_in_words
 
 BLOCK, TILE = 256, 32  # as the start file has them
 SEGMENT = 128  # bytes
@@ -62,7 +62,7 @@ def touches_many_segments(accesses: list[Access], case: Case) -> str:
         worst = own_accesses[int(np.argmax(touched))]
         numbers = int((worst.places >= 0).sum())
         least = -(-numbers * size // SEGMENT)
-        read = f"Read {plain(heading(headings.COALESCING))}"
+        read = f"Read {heading_in_words(heading(headings.COALESCING))}"
         if max(touched) <= TOLERATED * least:
             return (
                 f"the numbers are right, but {name} is {table.numel() * size // SEGMENT} segments of {SEGMENT} bytes "

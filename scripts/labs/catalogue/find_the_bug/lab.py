@@ -15,10 +15,10 @@ from torch import Tensor
 from scripts.labs.grading.budget import expected_results
 from scripts.labs.grading.judge import judge_case
 from scripts.labs.grading.strict import RefusedByGrader
-from scripts.labs.lab import Case, Lab, Part, widened
+from scripts.labs.lab import Case, Lab, Part, widen
 from scripts.labs.message import first_wrong
-from scripts.labs.phrases import joined, pluralized, sentence, two_digits
-from scripts.labs.submission import functions_of, to_rejection
+from scripts.labs.phrases import join_words, pluralize, sentence, two_digits
+from scripts.labs.submission import load_functions, to_rejection
 from scripts.labs.verdict import UNWRITTEN, Rejected, Rejection, Verdict
 
 LARGEST_SIZE = 64
@@ -73,7 +73,7 @@ BUGS = (
     Bug("sums", lambda x: x.sum(-1), ("x",), (("M", "N"),), "rows"),
     Bug(
         "dots",
-        lambda x, y: (widened(x) * widened(y)).sum(-1),
+        lambda x, y: (widen(x) * widen(y)).sum(-1),
         ("x", "y"),
         (("M", "N"), ("M", "N")),
         "rows",
@@ -98,7 +98,7 @@ PARTS = ()
 @cache
 def kernels(file) -> dict[str, Callable]:
     """The wrong kernels as the lab hands them out, whatever the reader has made of them since."""
-    return functions_of(file)
+    return load_functions(file)
 
 
 def judge_whole(lab: Lab, functions: dict[str, Callable], file: str, verdict: Verdict) -> None:
@@ -209,7 +209,7 @@ def describe_returned(given) -> str:
     if given is None:
         return "nothing"
     if isinstance(given, tuple | list) and all(isinstance(x, Tensor) for x in given):
-        return pluralized(len(given), "tensor")
+        return pluralize(len(given), "tensor")
     names = {int: "a whole number", float: "a number", list: "a list", tuple: "a tuple", Tensor: "one tensor"}
     return names.get(type(given), f"an object of type {type(given).__name__}")
 
@@ -228,7 +228,7 @@ def checked_inputs(bug: Bug, name: str, given) -> dict[str, Tensor]:
     if len(found) != len(bug.names) or not all(isinstance(x, Tensor) for x in found):
         is_wanted = "a tensor, x, is wanted"
         if len(bug.names) > 1:
-            is_wanted = f"{len(bug.names)} tensors, {joined(bug.names)}, are wanted"
+            is_wanted = f"{len(bug.names)} tensors, {join_words(bug.names)}, are wanted"
         reject(f"it returns {describe_returned(given)}, and {is_wanted}")
     sizes: dict[str, int] = {}
     for each, x, shape in zip(bug.names, found, bug.shapes, strict=True):
@@ -237,7 +237,7 @@ def checked_inputs(bug: Bug, name: str, given) -> dict[str, Tensor]:
         if x.dtype != bug.dtype:
             reject(f"{each} is {x.dtype}, and {bug.dtype} is wanted")
         if x.ndim != len(shape):
-            reject(f"{each} has {pluralized(x.ndim, 'dimension')}, and [{', '.join(map(str, shape))}] is wanted")
+            reject(f"{each} has {pluralize(x.ndim, 'dimension')}, and [{', '.join(map(str, shape))}] is wanted")
         for size, letter in zip(x.shape, shape, strict=True):
             if size != (letter if isinstance(letter, int) else sizes.setdefault(letter, size)):
                 reject(f"{each} has shape {list(x.shape)}, which does not fit [{', '.join(map(str, shape))}]")

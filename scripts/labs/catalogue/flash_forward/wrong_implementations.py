@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue.flash_forward.truth import BLOCK, INF, OutputAndLse, flash, scores_of
-from scripts.labs.lab import widened
+from scripts.labs.lab import widen
 
 LN_2 = math.log(2)
 
@@ -51,7 +51,7 @@ def blockwise(
     def implementation(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
         scores = scores_of(q, k)
         running_max, running_sum = torch.full_like(scores[..., 0], initial_max), torch.zeros_like(scores[..., 0])
-        accumulator = torch.zeros_like(widened(q))
+        accumulator = torch.zeros_like(widen(q))
         for block, values in zip(scores.split(BLOCK, -1), v.split(BLOCK, -2), strict=True):
             block_max = block.amax(-1)
             new_max = new_maximum(running_max, block_max)
@@ -59,7 +59,7 @@ def blockwise(
             running_sum = sum_factor(running_max, new_max) * running_sum + exponentials.sum(-1)
             exponentials = exponentials.half().to(exponentials.dtype) if fp16_exponentials else exponentials
             factor = (accumulator_factor or sum_factor)(running_max, new_max)
-            accumulator = factor[..., None] * accumulator + exponentials @ widened(values)
+            accumulator = factor[..., None] * accumulator + exponentials @ widen(values)
             accumulator = after_block(accumulator / running_sum[..., None] if divided_each_block else accumulator)
             running_max = new_max
         return output_of(accumulator, running_sum), running_max + running_sum.log()
@@ -102,7 +102,7 @@ def down_the_columns(of_maximum: bool, of_sum: bool) -> Callable[..., OutputAndL
             new_max = block.amax(-2 if of_maximum else -1).clamp(min=running_max)
             exponentials, rescale = (block - new_max[..., None]).exp(), (running_max - new_max).exp()
             running_sum = rescale * running_sum + exponentials.sum(-2 if of_sum else -1)
-            accumulator, running_max = rescale[..., None] * accumulator + exponentials @ widened(values), new_max
+            accumulator, running_max = rescale[..., None] * accumulator + exponentials @ widen(values), new_max
         return accumulator / running_sum[..., None], running_max + running_sum.log()
 
     return per_query_block(implementation)

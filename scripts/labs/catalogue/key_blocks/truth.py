@@ -5,17 +5,17 @@ from __future__ import annotations
 from torch import Tensor
 
 from scripts.labs.catalogue.scores import TILED_KERNEL_ROUNDINGS, output_roundings
-from scripts.labs.lab import widened
+from scripts.labs.lab import widen
 
 BLOCK = 16  # as the start file has it
 
 
 def scores_of(q: Tensor, k: Tensor) -> Tensor:
-    return widened(q) @ widened(k).T / q.shape[1] ** 0.5
+    return widen(q) @ widen(k).T / q.shape[1] ** 0.5
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    return scores_of(q, k).softmax(-1) @ widened(v)
+    return scores_of(q, k).softmax(-1) @ widen(v)
 
 
 def error_scale(q: Tensor, k: Tensor, v: Tensor) -> Tensor:

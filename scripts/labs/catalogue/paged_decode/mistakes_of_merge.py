@@ -9,7 +9,7 @@ from torch import Tensor
 
 from scripts.labs.catalogue import headings
 from scripts.labs.catalogue.paged_decode.truth import merge_pieces
-from scripts.labs.lab import Mistake, widened
+from scripts.labs.lab import Mistake, widen
 
 
 def merge_with_weights(implementation, lse=None):
@@ -122,7 +122,7 @@ MERGE_MISTAKES = (
         "The sum of the pieces is rounded to FP16 on the way: keep it in FP32, also where the output is not.",
         headings.MERGING,
         lambda part_out, part_lse: (
-            merge_pieces(part_out.half(), part_lse)[0].half().to(widened(part_out).dtype),
+            merge_pieces(part_out.half(), part_lse)[0].half().to(widen(part_out).dtype),
             merge_pieces(part_out, part_lse)[1],
         ),
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from scripts.labs.lab import widened
+from scripts.labs.lab import widen
 
 
 def pieces(length: int, page_size: int, splits: int) -> list[range]:
@@ -18,7 +18,7 @@ def pieces(length: int, page_size: int, splits: int) -> list[range]:
 def token_rows(pages: Tensor, table: Tensor, tokens: range) -> Tensor:
     """The rows of these tokens, [tokens, d], from wherever they lie."""
     token = torch.tensor(tokens, dtype=torch.long)
-    return widened(pages)[table.long()[token // pages.shape[1]], token % pages.shape[1]]
+    return widen(pages)[table.long()[token // pages.shape[1]], token % pages.shape[1]]
 
 
 def attend(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
@@ -36,7 +36,7 @@ def decode_pieces(
     for sequence, length in enumerate(lengths.tolist()):
         table = page_table[sequence]
         for tokens in cut_into_pieces(length, keys.shape[1], splits):
-            scores = read(keys, table, tokens) @ widened(q[sequence]) * scale
+            scores = read(keys, table, tokens) @ widen(q[sequence]) * scale
             found.append(attend(scores, read(values, table, tokens)))
     outs, lses = zip(*found, strict=True)
     return tuple(torch.stack(each).unflatten(0, (len(lengths), splits)) for each in (outs, lses))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from scripts.labs.lab import widened
+from scripts.labs.lab import widen
 
 INF = float("inf")
 
@@ -36,12 +36,12 @@ def masked_attention(
 
 
 def scores_of(q: Tensor, k: Tensor, divisor: float | None = None) -> Tensor:
-    scores = widened(q) @ widened(k).mT
+    scores = widen(q) @ widen(k).mT
     return scores / (q.shape[-1] ** 0.5 if divisor is None else divisor)
 
 
 def attention(q, k, v, causal, key_lengths) -> Tensor:
-    return (masked_attention(widened(q), widened(k), widened(v), visible(q, k, causal, key_lengths))).to(q.dtype)
+    return (masked_attention(widen(q), widen(k), widen(v), visible(q, k, causal, key_lengths))).to(q.dtype)
 
 
 def three_lines(q, k, v, causal, key_lengths) -> Tensor:
