@@ -3,7 +3,7 @@
 import re
 from xml.etree import ElementTree
 
-from scripts.facts.paragraphs import plain
+from scripts.facts.paragraphs import to_plain_text
 from scripts.records import ROOT
 
 DOCS = ROOT / "docs"
@@ -24,7 +24,9 @@ def tables(page):
     """Each table of a page, its rows as ``{column: cell}``, the cells as the reader sees them."""
     found = []
     for lines in TABLE.findall((DOCS / page).read_text(encoding="utf-8")):
-        titles, _, *rows = ([plain(cell).strip() for cell in re.split(r"(?<!\\)\|", row)] for row in ROW.findall(lines))
+        titles, _, *rows = (
+            [to_plain_text(cell).strip() for cell in re.split(r"(?<!\\)\|", row)] for row in ROW.findall(lines)
+        )
         found.append([dict(zip(titles, row, strict=True)) for row in rows])
     return found
 

@@ -4,7 +4,7 @@
 import pytest
 
 from scripts.facts.equations import equations
-from scripts.facts.paragraphs import Paragraph, paragraphs, plain
+from scripts.facts.paragraphs import Paragraph, paragraphs, to_plain_text
 from scripts.facts.quantities import is_earlier, unsourced_numbers
 
 RIGHT_AND_WRONG = [
@@ -37,14 +37,14 @@ FREE = [
 
 @pytest.mark.parametrize("right, wrong", RIGHT_AND_WRONG)
 def test_an_equation_is_computed(right, wrong):
-    (found,) = equations(plain(right))
+    (found,) = equations(to_plain_text(right))
     assert found.wrong == ""
-    assert any(each.wrong for each in equations(plain(wrong)))
+    assert any(each.wrong for each in equations(to_plain_text(wrong)))
 
 
 @pytest.mark.parametrize("text", FREE)
 def test_what_has_names_is_free(text):
-    assert not any(each.wrong for each in equations(plain(text)))
+    assert not any(each.wrong for each in equations(to_plain_text(text)))
 
 
 @pytest.mark.parametrize(
