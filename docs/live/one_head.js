@@ -1,26 +1,19 @@
 // A kernel at work: memory, three programs that visit it, each at its bench, and the lines that they run.
 import { html, nothing } from "lit-html";
-import { launch, LINES, output, programStep, range, visitors, WORDS } from "./one_head.model.js";
-import { drawBench } from "./one_head.bench.js";
-import {
-  DIM, ground, HEIGHTS, inMemory, KEYS, layout, outline, over, PLACES, PROGRAMS, tableOf, twice, WIDEST, written,
-} from "./one_head.layout.js";
-import { listing } from "./one_head.listing.js";
-import { drawTable } from "./one_head.memory.js";
+import { launch, LINES, output, programStep, range, source, WORDS } from "./one_head.model.js";
+import { draw, HEIGHTS, lookOf, PROGRAMS, twice, WIDEST } from "./one_head.machine.js";
 import { says } from "./one_head.sentences.js";
 import { checkbox, formatNumber, vector } from "./controls.js";
-import { path, stage, text } from "./strokes.js";
+import { stage } from "./strokes.js";
 
-const start = { wrong: false, slowly: false, step: 0 };
+const initial = { wrong: false, slowly: false, step: 0 };
 const [BEAT, LINE] = [400, 70]; // milliseconds of a change, and of a line when a whole program runs
 
-/** @typedef {typeof start} State */
+/** @typedef {typeof initial} State */
 /** @typedef {import("./one_head.model.js").Step} Step */
-/** @typedef {import("./one_head.layout.js").Cell} Cell */
-/** @typedef {import("./one_head.layout.js").Frame} Frame */
-/** @typedef {import("./one_head.layout.js").Layout} Layout */
+/** @typedef {import("./one_head.machine.js").Frame} Frame */
 
-const LAUNCH = `one_head_kernel[(${PROGRAMS},)](q, k, v, out, ${WORDS.scale.toFixed(1)}, ${KEYS}, HEAD_DIM=${DIM}, ROW=${PLACES})`;
+const LAUNCH = "one_head_kernel[(3,)](q, k, v, out, 1.0, 3, HEAD_DIM=2, ROW=4)";
 
 /** @param {Omit<State, "step">} state */
 const all = ({ wrong, slowly }) => launch(WORDS, wrong, slowly);
@@ -46,75 +39,53 @@ function frame(state, elapsed = Infinity) {
   return { step, before, wrong, first: eased(elapsed), second: eased(elapsed - BEAT), replay: false };
 }
 
-/**
- * A number on its way, part of it done.
- * @param {Cell} from @param {Cell} to @param {number} part @param {number} number @param {string} look
- */
-function flying(from, to, part, number, look) {
-  const between = (/** @type {keyof Cell} */ key) => from[key] + (to[key] - from[key]) * part;
-  const here = { x: between("x"), y: between("y"), width: between("width"), height: between("height") };
-  return [ground(here, look), written(here, number, look === "rose-fill" ? "ink" : "paper")];
-}
-
-/** The numbers on their way. @param {Frame} now @param {Layout} at */
-function drawWay({ step, first, second, replay }, at) {
-  const moment = step.moments[step.moments.length - 1];
-  if (!moment || replay) return nothing;
-  const { line, turn, touch, held } = moment;
-  const here = (/** @type {string} */ register, i = 0) => at.held(step.program, register, i);
-  if (line === LINES.score && first === 1 && second < 1)
-    return flying(here("key"), here("scores", turn), second, held.scores[turn], "rose-fill");
-  if (line === LINES.add && first < 1)
-    return flying(here("weights", turn), here("value"), first, held.weights[turn], "rose-fill");
-  if (!touch || first === 1) return nothing;
-  const table = tableOf(at, touch.tensor);
-  return touch.numbers.map((number, c) => {
-    const ends = [inMemory(table, touch.places[c]), here(touch.register, c)];
-    const [from, to] = touch.tensor === "out" ? ends.reverse() : ends;
-    return flying(from, to, first, number, table.look);
-  });
-}
-
-/**
- * From a row of memory to its place on the bench, where there is room for it; before it loads anything, a program knows
- * which row is its own.
- * @param {Frame} now @param {Layout} at
- */
-function drawWires({ step }, at) {
-  const { line, touch, held } = step.moments[step.moments.length - 1] ?? {};
-  if (!touch && line !== LINES.own) return nothing;
-  const { tensor, register, places } = touch ?? { tensor: "q", register: "query", places: held?.own ?? [] };
-  const [table, place] = [tableOf(at, tensor), at.held(step.program, register, 0)];
-  const [x, y] = [place.x + place.width / 2, place.y - 22];
-  const wires = [...new Set(places.map((i) => Math.floor(i / DIM)))].map((row) => {
-    const [toX, toY] = [table.x + (row + 0.5) * table.width, table.y + DIM * table.height];
-    const low = Math.min(y, toY + 60);
-    const way = `M${x} ${y}V${low}C${x} ${(low + toY) / 2} ${toX} ${(low + toY) / 2} ${toX} ${toY}`;
-    return path(way, touch ? table.look : "ink thin dashes");
-  });
-  return [
-    at.small ? nothing : wires,
-    touch ? nothing : [text(x, place.y - 6, "small middle ink", "my row"), outline(place, "thin ink dashes")],
-  ];
-}
-
-/** @param {Frame} now @param {Layout} at @param {boolean} paper */
-function draw(now, at, paper) {
-  const ended = over(now.step) && now.step.program === PROGRAMS - 1 && !now.replay;
-  const counts = range(KEYS).map((row) => visitors(now.step, "k", row, DIM).length);
-  return [
-    drawWires(now, at),
-    range(PROGRAMS).map((program) => drawBench(program, now, at, paper)),
-    at.tables.map((table) => drawTable(table, now, at, ended ? Math.max(...counts) : 0)),
-    drawWay(now, at),
-  ];
-}
-
 /** @param {Step} step */
 function described(step) {
   const registers = Object.keys(step.held).map((name) => `${name} ${vector(step.held[name])}`);
   const out = output(WORDS, step).map((number) => (number === null ? "nothing" : formatNumber(number, 2)));
   return `Registers of program ${step.program}: ${registers.join(", ") || "empty"}. The output in memory: ${out.join(", ")}.`;
+}
+
+/** What each paragraph does; its first word is in the source, too. */
+const STEPS = ["Load my query", "Score it against every key", "Normalize the row", "Blend the values", "Store my row"];
+/** In the code a name has the colour of the tensor that it comes from. @type {Record<string, string>} */
+const POINTERS = { q: "query", k: "key", v: "value" };
+const NAMES = /(\b(?:q|query|k|key|v|value|scores|exponentials|weights|key_number)\b)/;
+const LONG = 48; // signs of a line; a longer one breaks after its first comma, or before its last sum
+
+/** @param {string} line @param {boolean} bug whether its key_number is multiplied by too little */
+const coloured = (line, bug) =>
+  line.split(NAMES).map((part, i) => {
+    const look = part === "key_number" ? bug && "bug" : lookOf(POINTERS[part] ?? part);
+    return i % 2 && look ? html`<span class=${look}>${part}</span>` : part;
+  });
+
+/** A line of code, broken by hand. @param {string} line @param {boolean} bug @param {number} turn of its loop, or -1 */
+function codeOf(line, bug, turn) {
+  const code = line.replace(/ +#.*/, "").trim();
+  const at = code.length > LONG ? code.indexOf(",") + 1 || code.lastIndexOf(" +") : code.length;
+  const rest = at < code.length ? html`<br>${coloured(code.slice(at), bug)}` : nothing;
+  const now = turn < 0 ? nothing : html` <span class="turn">now ${turn}</span>`;
+  return html`<code>${coloured(code.slice(0, at), bug)}${rest}${now}</code>`;
+}
+
+/** @param {boolean} wrong @param {import("./one_head.model.js").Step} step */
+function listing(wrong, { moments }) {
+  const [now, turn] = [moments.map(({ line }) => line), moments[0]?.turn ?? 0];
+  const loop = [LINES.keys, LINES.values].find((head) => now.some((line) => line === head + 1 || line === head + 2));
+  let i = -1;
+  return html`<ol class="hb-live__code" aria-label="The kernel, step by step">${source(wrong).map((lines, number) => {
+    const from = i + 1;
+    const items = lines.map((line) => {
+      i += 1;
+      const code = codeOf(line, wrong && i === LINES.key, i === loop ? turn : -1);
+      const look = now.includes(i) ? "now" : i === loop ? "head" : "";
+      const indent = `--indent: ${line.search(/\S/)}`;
+      return html`<li class=${look} aria-current=${now.includes(i) ? "step" : "false"} style=${indent}>${code}</li>`;
+    });
+    const open = now.length ? now[0] >= from && now[0] <= i : number === 0;
+    return html`<li class=${open ? "open" : ""}><p># ${STEPS[number]}</p><ol>${items}</ol></li>`;
+  })}</ol>`;
 }
 
 /**
@@ -137,10 +108,8 @@ function programs(state, set, { step: now, replay }) {
 /** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
 function picture(state, set, { width, elapsed }) {
   const [now, done] = [frame(state, elapsed), frame({ ...state, step: last(state) })];
-  const still = done.step.moments.map((moment) => ({ ...moment, touch: null, reads: [] })); // on paper
-  const ended = { ...done, step: { ...done.step, moments: still } };
   const drawn = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) =>
-    draw(paper ? ended : now, layout(wide, high), paper);
+    draw(paper ? done : now, wide, high, paper);
   const machine = stage(width, described(now.step), drawn, HEIGHTS, WIDEST);
   return html`<div class="hb-live__kernel">
     <div class="hb-live__machine">${machine}${programs(state, set, now)}</div>
@@ -149,7 +118,7 @@ function picture(state, set, { width, elapsed }) {
 }
 
 /** @param {State} state */
-function lasts(state) {
+function duration(state) {
   const { moments, all: lines } = all(state)[state.step];
   if (lines) return LINE * lines.length;
   return twice(moments[0]) ? 2 * BEAT : BEAT;
@@ -178,7 +147,7 @@ function more({ wrong }, set) {
 
 /** @type {import("./frame.js").Piece<State>} */
 export default {
-  title: "A kernel at work, line by line", initial: start, picture, more, duration: lasts, next, meanwhile,
+  title: "A kernel at work, line by line", initial, picture, more, duration, next, meanwhile,
   lastStep: last,
   says: (state) => says(WORDS, state.wrong, all(state)[Math.min(state.step, last(state))]),
   again: ({ wrong }) => [wrong ? "Fix the address" : "Forget * HEAD_DIM", { wrong: !wrong, step: wrong ? 0 : 4 }],

@@ -45,7 +45,7 @@ def test_a_call_goes_back_only_where_a_gradient_comes_from_above(monkeypatch):
 
 def test_a_comparison_has_medians_and_percentages_of_the_ideal(monkeypatch):
     times = {"slow": [4.0, 5.0, 6.0], "fast": [2.0, 2.5, 3.0], "single": [4.0, 5.0, 6.0]}
-    monkeypatch.setattr(many_gpus, "rounds", lambda forms, **_: {name: list(times[name]) for name in forms})
+    monkeypatch.setattr(many_gpus, "time_in_rounds", lambda forms, **_: {name: list(times[name]) for name in forms})
     monkeypatch.setattr(many_gpus.dist, "get_world_size", lambda: 2)
     found = many_gpus.compare_with_single_gpu({"slow": None, "fast": None}, None, count=3, repeat=1)
     assert found["slow"] == {"median": 5.0, "ideal": 2.5, "percent": 50.0, "low": 50.0, "high": 50.0}

@@ -1,0 +1,314 @@
+// What the picture of a kernel at work shows: memory, with a block on a row for each load, and below it a bench for each
+// program.
+import { nothing, svg } from "lit-html";
+import { LINES, output, padded, range, right, run, visitors, WORDS } from "./one_head.model.js";
+import { formatNumber } from "./controls.js";
+import { group, path, rect, text } from "./strokes.js";
+
+/** @typedef {import("./one_head.model.js").Step} Step */
+/** @typedef {import("./one_head.model.js").Tensor} Tensor */
+/** @typedef {ReturnType<typeof layout>} Layout */
+/** @typedef {Layout["tables"][number]} Table */
+/** @typedef {{x: number, y: number, width: number, height: number}} Cell */
+/**
+ * @typedef {{step: Step, before: Step, wrong: boolean, first: number, second: number, replay: boolean}} Frame what to
+ *   draw: how far the step's first change is, and its second; replay: whether a whole program runs
+ */
+
+export const PROGRAMS = WORDS.q.length;
+const KEYS = WORDS.k.length;
+const DIM = WORDS.q[0].length;
+const PLACES = padded(KEYS);
+export const HEIGHTS = /** @type {[number, number]} */ ([340, 450]); // in pixels, on a phone and elsewhere
+export const WIDEST = 516; // as in the stylesheet
+const TINT = 0.2; // how much of its colour a number's ground has
+const READ = 0.42; // and while it's read
+
+/** The tables in memory, and whose colour each has. @type {[Tensor, string, string, string][]} */
+const TABLES = [
+  ["q", "Q", "queries", "query"],
+  ["k", "K", "keys", "key"],
+  ["v", "V", "values", "value"],
+  ["out", "O", "output", "ink"],
+];
+/** What a program has a place for on its bench. */
+const VECTORS = ["query", "key", "value", "output"];
+/** One row of places, whose numbers become the next ones. */
+const ROWS = ["scores", "exponentials", "weights"];
+
+export const lookOf = (/** @type {string} */ name) => (name === "output" ? "ink" : ROWS.includes(name) ? "rose" : name);
+const rowOf = (/** @type {Step["held"]} */ held) => ROWS.findLast((name) => held[name]);
+/** Whether the program has stored its row. @param {Step} step */
+const over = ({ moments }) => moments.some(({ line }) => line === LINES.store);
+/**
+ * Lines that need two changes: a product before its sum, a row that goes out before the rest is forgotten.
+ * @param {import("./one_head.model.js").Moment} moment
+ */
+export const twice = ({ line }) => line === LINES.score || line === LINES.add || line === LINES.store;
+
+/**
+ * Above memory there is room for the loads of each row; what a program makes is on its bench from left to right.
+ * @param {number} width @param {number} tall
+ */
+function layout(width, tall) {
+  const small = tall === HEIGHTS[0];
+  const [tile, wide, cell, height, floor] = small ? [25, 34, 32, 20, 15] : [36, 50, 38, 26, 18];
+  const [y, top, name] = small ? [74, 140, 34] : [92, 178, 90]; // the stylesheet has the benches' top, too
+  const apart = (width - 3 * KEYS * tile - PROGRAMS * wide) / 3;
+  const tables = TABLES.map(([tensor, letter, word, look], i) => {
+    const size = { width: tensor === "out" ? wide : tile, height };
+    return { tensor, letter, word, look, x: i * (KEYS * tile + apart), y, ...size };
+  });
+  const gap = (width - name - 3 * tile - PLACES * cell - wide) / 4;
+  const row = name + 2 * (tile + gap);
+  /** @type {Record<string, number>} */
+  const places = { query: name, key: name + tile + gap, value: row + PLACES * cell + gap, output: width - wide };
+  const bench = (/** @type {number} */ program) => top + ((program + 1) * (tall - top)) / PROGRAMS - 4;
+  /** The place of a number. @param {number} program @param {string} register @param {number} i @returns {Cell} */
+  const held = (program, register, i) => {
+    const y = bench(program) - DIM * height;
+    if (ROWS.includes(register)) return { x: row + i * cell, y, width: cell, height: DIM * height };
+    return { x: places[register], y: y + i * height, width: register === "output" ? wide : tile, height };
+  };
+  return { small, width, tables, name, floor, gap, bench, held };
+}
+
+/** Where a number is in memory. @param {Table} table @param {number} i */
+const inMemory = (table, i) => ({
+  ...table, x: table.x + Math.floor(i / DIM) * table.width, y: table.y + (i % DIM) * table.height,
+});
+/** @param {Layout} at @param {Tensor} tensor */
+const tableOf = ({ tables }, tensor) => tables.find((table) => table.tensor === tensor) ?? tables[0];
+
+/** @param {Cell} cell @param {number} number @param {string} look @param {number} [opacity] */
+const written = ({ x, y, width, height }, number, look, opacity) =>
+  text(x + width / 2, y + height / 2 + 5.5, `cell middle ${look}`, formatNumber(number, 2), opacity);
+/** @param {Cell} cell @param {string} look @param {number} [opacity] */
+const ground = ({ x, y, width, height }, look, opacity) => rect(x, y, width, height, look, opacity);
+/** Around as many cells, one below the other. @param {Cell} cell @param {string} look @param {number} [cells] */
+const outline = ({ x, y, width, height }, look, cells = DIM) =>
+  path(`M${x} ${y}h${width}v${cells * height}h${-width}z`, look);
+
+const GONE = 0.25; // how much is left to see of what a program has forgotten
+/** What stands before a register. */
+const SIGNS = Object.entries({ key: "·", scores: "→", value: "×", output: "→" });
+
+/**
+ * The loads of a row, one block on the other, each with the number of its program; the last one may be new, and in the
+ * end they are counted.
+ * @param {number} x @param {Table} table @param {number[]} programs @param {boolean} fresh @param {Frame} now
+ * @param {number} high how high a block is @param {number} most
+ */
+function drawLoads(x, { y, width, look }, programs, fresh, { wrong, first }, high, most) {
+  const count = programs.length;
+  return [
+    programs.map((program, i) => {
+      const [top, lit] = [y - 3 - (i + 1) * high, fresh && i === count - 1];
+      const number = text(x, top + high / 2 + 4, `small middle ${lit ? "paper" : "ink"}`, program);
+      const block = rect(x + 1.5 - width / 2, top, width - 3, high - 2, look, lit ? 1 : READ);
+      return group(lit ? first : 1, block, wrong ? nothing : number);
+    }),
+    most ? text(x, y - 9 - count * high, `middle strong ${count === most ? "violet" : "soft"}`, `${count}×`) : nothing,
+  ];
+}
+
+/**
+ * @param {Table} table @param {Frame} now @param {Layout} at @param {number} most loads of a row, once the last program
+ *   is done
+ */
+function drawTable(table, now, at, most) {
+  const { step, before, wrong, first } = now;
+  const { tensor, letter, word, look, x, y, width, height } = table;
+  const stored = tensor === "out";
+  const touched = step.moments.flatMap(({ touch }) => (touch?.tensor === tensor ? touch.places : []));
+  const lit = stored && first < 1 ? [] : touched; // what is stored has yet to arrive
+  const numbers = stored ? output(WORDS, touched.length > lit.length ? before : step) : WORDS[tensor].flat();
+  const missed = (/** @type {number} */ i, /** @type {number} */ number) =>
+    stored && Math.abs(number - right(WORDS, Math.floor(i / DIM))[i % DIM]) > 5e-3;
+  const loads = range(numbers.length / DIM).map((row) => (stored ? [] : visitors(step, tensor, row, DIM)));
+  const high = wrong ? at.floor / 2 : at.floor; // a wrong address may lead twice to the same row
+  const [middle, stack] = [x + (loads.length * width) / 2, high * Math.max(...loads.map(({ length }) => length))];
+  const named = svg`<tspan class="strong ${look}">${letter}</tspan> ${word}`;
+  const own = { x: x + step.program * width - 3, y: y - 3, width: width + 6, height: height + 3 };
+  return [
+    text(middle, y + DIM * height + 20, "middle small soft halo", named),
+    stored ? text(at.width, y - 12, "small end soft", "memory") : nothing,
+    stored || most ? nothing : text(middle, y - 12 - stack, "middle hidden soft", "?"),
+    loads.map((programs, row) => {
+      const cell = inMemory(table, row * DIM);
+      const empty = numbers[row * DIM] === null;
+      const fresh = touched.some((i) => Math.floor(i / DIM) === row);
+      return [
+        empty ? nothing : rect(cell.x, y, width, DIM * height, look, TINT),
+        outline(cell, empty ? "thin soft dots" : `thin ${look}`),
+        stored ? nothing : drawLoads(cell.x + width / 2, table, programs, fresh, now, high, most),
+      ];
+    }),
+    lit.map((i) => ground(inMemory(table, i), look)),
+    numbers.map((number, i) => {
+      if (number === null) return nothing;
+      const look = `${lit.includes(i) ? "paper strong" : "ink"} ${missed(i, number) ? "wrong" : ""}`;
+      return written(inMemory(table, i), number, look);
+    }),
+    step.held.own && !over(step) && (stored || tensor === "q") ? outline(own, stored ? "thin ink dashes" : "ink") : nothing,
+  ];
+}
+
+/**
+ * A vector on the bench: it isn't there until the program has made it.
+ * @param {number} program @param {string} register @param {Frame} now @param {Layout} at
+ */
+function drawVector(program, register, { step, before, first, second }, at) {
+  const [now, look] = [step.held[register], lookOf(register)];
+  const old = before.program === step.program ? before.held[register] : undefined;
+  const writing = step.moments.find(({ writes }) => writes.includes(register));
+  const read = step.moments.some(({ reads }) => reads.includes(register));
+  const made = !writing ? 1 : writing.touch ? Number(first === 1) : twice(writing) ? second : first;
+  const cells = range(DIM).map((i) => at.held(program, register, i));
+  const solid = writing?.touch && made;
+  return [
+    group(
+      old ? 1 : made,
+      outline(cells[0], `thin ${look}`),
+      cells.map((cell) => ground(cell, look, solid ? 1 : writing || read ? READ : TINT)),
+    ),
+    cells.map((cell, i) =>
+      old && made < 0.5 ? written(cell, old[i], "ink") : written(cell, now[i], solid ? "paper strong" : "ink", made),
+    ),
+  ];
+}
+
+/**
+ * The row of scores, which becomes the row of weights: places filled as high as their numbers, and never written to
+ * memory.
+ * @param {number} program @param {Frame} now @param {Layout} at
+ */
+function drawRow(program, { step, before, first, second }, at) {
+  const name = rowOf(step.held);
+  if (!name) return nothing;
+  const earlier = before.program === step.program ? rowOf(before.held) : undefined;
+  const writing = step.moments.find(({ writes }) => writes.includes(name));
+  const made = writing ? (twice(writing) ? second : first) : 1;
+  const full = (/** @type {string} */ name, /** @type {number} */ x) => Math.max(0, x) / (name === "scores" ? DIM : 1);
+  return step.held[name].map((number, i) => {
+    const cell = at.held(program, name, i);
+    const old = earlier ? before.held[earlier][i] : number;
+    const from = earlier ? full(earlier, old) : 0;
+    const high = (from + (full(name, number) - from) * made) * cell.height;
+      return [
+      ground(cell, "paper"),
+      rect(cell.x, cell.y + cell.height - high, cell.width, high, "rose-fill", 0.45),
+      group(earlier ? 1 : made, outline(cell, "thin rose dashes", 1)),
+      written(cell, made < 0.5 ? old : number, "ink"),
+    ];
+  });
+}
+
+/**
+ * What stands above the registers and between them.
+ * @param {number} program @param {Frame} now @param {Layout} at
+ */
+function drawNames(program, { step: { held } }, at) {
+  const row = rowOf(held);
+  const names = [...VECTORS, row ?? ""].filter((name) => held[name]);
+  const middle = at.bench(program) - at.held(program, "key", 1).height + 5;
+  return [
+    names.map((name) => {
+      const { x, y, width } = at.held(program, name, 0);
+      const wide = name === row ? PLACES * width : width;
+      return text(x + wide / 2, y - 6, `small middle ${lookOf(name)}`, name);
+    }),
+    SIGNS.filter(([name]) => held[name] && (held.key || name !== "scores")).map(([name, sign]) =>
+      text(at.held(program, name, 0).x - at.gap / 2, middle, "middle soft", sign),
+    ),
+  ];
+}
+
+/**
+ * What a program that is done had made has faded.
+ * @param {number} program @param {Frame} now @param {Layout} at @param {boolean} paper
+ */
+function drawBench(program, now, at, paper) {
+  const { step, second, wrong } = now;
+  const here = program === step.program && !over(step);
+  const line = path(`M${at.name - 8} ${at.bench(program) + 1}H${at.width}`, here ? "ink" : "line thin");
+  if (program > step.program) return line;
+  const ended = { ...step, program, moments: [], held: run(WORDS, program, wrong).slice(-1)[0].held };
+  const seen = program < step.program ? { ...now, step: ended, before: ended } : now;
+  const kept = paper || here ? 1 : program < step.program ? GONE : 1 - (1 - GONE) * second;
+  const vectors = VECTORS.filter((name) => seen.step.held[name]);
+  const low = at.bench(program) - 8;
+  return [
+    line,
+    vectors.map((name) => range(DIM).map((i) => ground(at.held(program, name, i), "paper"))),
+    group(
+      kept,
+      vectors.map((name) => drawVector(program, name, seen, at)),
+      drawRow(program, seen, at),
+    ),
+    here && !step.held.output ? text(at.width, low, "small end soft", "registers") : nothing,
+    (paper ? !program : here) ? drawNames(program, seen, at) : nothing,
+    paper ? text(0, low, "small soft", `program ${program}`) : nothing,
+  ];
+}
+
+/**
+ * A number on its way, part of it done.
+ * @param {Cell} from @param {Cell} to @param {number} part @param {number} number @param {string} look
+ */
+function flying(from, to, part, number, look) {
+  const here = { ...from, x: from.x + (to.x - from.x) * part, y: from.y + (to.y - from.y) * part };
+  return [ground(here, look), written(here, number, look === "rose-fill" ? "ink" : "paper")];
+}
+
+/** The numbers on their way. @param {Frame} now @param {Layout} at */
+function drawWay({ step, first, second, replay }, at) {
+  const moment = step.moments[step.moments.length - 1];
+  if (!moment || replay) return nothing;
+  const { line, turn, touch, held } = moment;
+  const here = (/** @type {string} */ register, i = 0) => at.held(step.program, register, i);
+  if (line === LINES.score && first === 1 && second < 1)
+    return flying(here("key"), here("scores", turn), second, held.scores[turn], "rose-fill");
+  if (line === LINES.add && first < 1)
+    return flying(here("weights", turn), here("value"), first, held.weights[turn], "rose-fill");
+  if (!touch || first === 1) return nothing;
+  const table = tableOf(at, touch.tensor);
+  return touch.numbers.map((number, c) => {
+    const ends = [inMemory(table, touch.places[c]), here(touch.register, c)];
+    const [from, to] = touch.tensor === "out" ? ends.reverse() : ends;
+    return flying(from, to, first, number, table.look);
+  });
+}
+
+/** From memory to the bench; at first, from the program's own row. @param {Frame} now @param {Layout} at */
+function drawWires({ step }, at) {
+  const { line, touch, held } = step.moments[step.moments.length - 1] ?? {};
+  if (!touch && line !== LINES.own) return nothing;
+  const { tensor, register, places } = touch ?? { tensor: "q", register: "query", places: held?.own ?? [] };
+  const [table, place] = [tableOf(at, tensor), at.held(step.program, register, 0)];
+  const [x, y] = [place.x + place.width / 2, place.y - 22];
+  const toY = table.y + DIM * table.height;
+  const low = Math.min(y, toY + 60);
+  const wires = places.map((i) => {
+    const toX = inMemory(table, i).x + table.width / 2;
+    const way = `M${x} ${y}V${low}C${x} ${low - 30} ${toX} ${low - 30} ${toX} ${toY}`;
+    return path(way, touch ? table.look : "ink thin dashes");
+  });
+  return [
+    at.small ? nothing : wires,
+    touch ? nothing : [text(x, place.y - 6, "small middle ink", "my row"), outline(place, "thin ink dashes")],
+  ];
+}
+
+/** @param {Frame} now @param {number} width @param {number} height @param {boolean} paper */
+export function draw(now, width, height, paper) {
+  const at = layout(width, height);
+  const ended = over(now.step) && now.step.program === PROGRAMS - 1 && !now.replay;
+  const counts = range(KEYS).map((row) => visitors(now.step, "k", row, DIM).length);
+  return [
+    paper ? nothing : drawWires(now, at),
+    range(PROGRAMS).map((program) => drawBench(program, now, at, paper)),
+    at.tables.map((table) => drawTable(table, now, at, ended ? Math.max(...counts) : 0)),
+    drawWay(now, at),
+  ];
+}
