@@ -28,16 +28,12 @@ def attend(
     the dtype of lse.
     """
     if hopper_supports(q, k, v):
-        from kernels.hopper.attention import (
-            empty,
-            launch,
-            plan_for,
-        )  # there is Gluon if it takes them
+        # Where this kernel runs there is Gluon, and elsewhere the import fails.
+        from kernels.hopper.attention import empty_outputs, launch, plan_for
 
-        out, lse = empty(q, with_lse=True)
-        launch(
-            q, k, v, out, lse, is_causal, scale, plan_for(q.shape[-1], is_causal, q.shape[2])
-        )
+        out, lse = empty_outputs(q, with_lse=True)
+        plan = plan_for(q.shape[-1], is_causal, q.shape[2])
+        launch(q, k, v, out, lse, is_causal, scale, plan)
         return out, lse
     if flash_supports(q, k, v):
         return flash_forward(q, k, v, None, is_causal, scale)

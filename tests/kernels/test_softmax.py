@@ -182,9 +182,9 @@ def test_a_block_of_no_dimension_is_named():
         OnlineSoftmax.empty().update(torch.tensor(1.0))
 
 
-def test_blocks_may_be_as_small_and_as_large_as_triton_has_them(device):
+def test_a_block_may_be_one_number_or_as_large_as_triton_has_them(device):
     scores = torch.randn(2, 5, device=device)
-    for block in (1, 2**20):
+    for block in (1, 2**20 if device.type == "cpu" else 2**15):  # a larger one takes a compiler minutes
         torch.testing.assert_close(softmax(scores, block=block), scores.softmax(-1))
 
 
