@@ -42,6 +42,7 @@
   const KEYS = { ArrowRight: "next", PageDown: "next", ArrowLeft: "back", PageUp: "back", " ": "pause", a: "answer", b: "blank", ".": "blank", n: "notes", p: "projector", Escape: "leave" };
   const SCROLLS = { ArrowUp: -1, ArrowDown: 1 };
   const OF_A_POLL = "<p>Thirty seconds, then hands up for a letter. If two in three don't agree: one minute with a neighbour who has another one, and again.</p><p>The poll belongs to this step, whose clock goes on. <kbd>a</kbd> opens its answers: the right one, and what each wrong one shows of whoever chose it.</p>";
+  const OF_ONE_POLL = 2; // minutes
   const AGAIN = 2000; // milliseconds in which the second Esc must come
   const KEPT = `hb-present ${location.pathname}`;
   const PROJECTOR = `
@@ -203,9 +204,9 @@
       return steps.filter(({ minutes }) => this.version in minutes);
     }
 
-    /** The screens of this version: its steps, each with its polls behind it. A shortened step has no time for them, nor has a lesson of 20 minutes. */
+    /** The screens of this version: its steps, each with its polls behind it. A step that gives up a poll's minutes gives up its polls, and a lesson of 20 minutes has no time for any. */
     get screens() {
-      const polls = ({ minutes, polls }) => (this.version !== 20 && minutes[this.version] === minutes[0] ? polls : []);
+      const polls = ({ minutes, polls }) => (this.version !== 20 && minutes[0] - minutes[this.version] < OF_ONE_POLL ? polls : []);
       return this.own.flatMap((step) => [{ step }, ...polls(step).map((poll) => ({ step, poll }))]);
     }
 
