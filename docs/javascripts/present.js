@@ -1,6 +1,6 @@
 // Presents a whiteboard sheet: one step a screen, with the sentence, the speech, and clocks that count down for the step
 // and for the lesson.  Keys: ← and → go back and on, ↑ and ↓ scroll the notes, space starts and pauses, a shows the next answer, n hides
-// the notes, p opens a window for the projector, which has the picture alone; Esc twice closes.  After a reload the lesson
+// the notes, b or . blanks the board, p opens a window for the projector, which has the picture alone; Esc twice closes.  After a reload the lesson
 // goes on where it was, as long as the tab is open.  A classic script, so that it runs from a file as well.
 (() => {
   "use strict";
@@ -39,9 +39,10 @@
       <div class="hb-presenter__notes"></div>
       <p class="hb-presenter__next"></p>
     </aside>`;
-  const KEYS = { ArrowRight: "next", PageDown: "next", ArrowLeft: "back", PageUp: "back", " ": "pause", a: "answer", n: "notes", p: "projector", Escape: "leave" };
+  const KEYS = { ArrowRight: "next", PageDown: "next", ArrowLeft: "back", PageUp: "back", " ": "pause", a: "answer", b: "blank", ".": "blank", n: "notes", p: "projector", Escape: "leave" };
   const SCROLLS = { ArrowUp: -1, ArrowDown: 1 };
-  const OF_A_POLL = "<p>The poll belongs to this step, whose clock goes on. <kbd>a</kbd> opens its answers: the right one, and what each wrong one shows of whoever chose it.</p>";
+  const OF_A_POLL = "<p>Thirty seconds, then hands up for a letter. If two in three don't agree: one minute with a neighbour who has another one, and again.</p><p>The poll belongs to this step, whose clock goes on. <kbd>a</kbd> opens its answers: the right one, and what each wrong one shows of whoever chose it.</p>";
+  const OF_ONE_POLL = 2; // minutes
   const AGAIN = 2000; // milliseconds in which the second Esc must come
   const KEPT = `hb-present ${location.pathname}`;
   const PROJECTOR = `
@@ -99,7 +100,8 @@
       this.spent = steps.map(() => 0); // milliseconds in each step
       this.since = undefined; // when the clock last began to run
       this.begun = false; // whether it ever did
-      this.answered = 0; // how many of the answers are shown
+      this.shown = {}; // how many answers of each screen
+      this.blanked = false;
       this.size = 0; // of the notes
       this.asked = 0; // when Esc was pressed
       const select = this.part("select");
@@ -161,10 +163,10 @@
 
     /** For a reload; what is undefined is left out. */
     keep() {
-      const { version, screen, spent, since, begun, answered, size } = this;
+      const { version, screen, spent, since, begun, shown, size } = this;
       const projecting = Boolean(this.window && !this.window.closed);
       try {
-        sessionStorage.setItem(KEPT, JSON.stringify({ version, screen, spent, since, begun, answered, size, projecting }));
+        sessionStorage.setItem(KEPT, JSON.stringify({ version, screen, spent, since, begun, shown, size, projecting }));
       } catch {
         // no storage: a reload begins anew
       }
@@ -202,9 +204,15 @@
       return steps.filter(({ minutes }) => this.version in minutes);
     }
 
-    /** The screens of this version: its steps, each with its polls behind it. The lesson of 20 minutes has no time for polls. */
+    /** The screens of this version: its steps, each with its polls behind it. A step that gives up a poll's minutes gives up its polls, and a lesson of 20 minutes has no time for any. */
     get screens() {
-      return this.own.flatMap((step) => [{ step }, ...(this.version === 20 ? [] : step.polls).map((poll) => ({ step, poll }))]);
+      const polls = ({ minutes, polls }) => (this.version !== 20 && minutes[0] - minutes[this.version] < OF_ONE_POLL ? polls : []);
+      return this.own.flatMap((step) => [{ step }, ...polls(step).map((poll) => ({ step, poll }))]);
+    }
+
+    /** How many answers are shown; a screen that is left keeps its own. */
+    get answered() {
+      return this.shown[`${this.version}:${this.screen}`] ?? 0;
     }
 
     get here() {
@@ -226,10 +234,10 @@
       this.turn(screen);
     }
 
-    /** Another screen, from the top of its notes and before its answer. */
+    /** Another screen, from the top of its notes. */
     turn(screen) {
       this.screen = screen;
-      this.answered = 0;
+      this.blanked = false;
       this.part("aside").scrollTop = 0;
       this.draw();
     }
@@ -253,7 +261,13 @@
     answer() {
       const { step, poll } = this.here;
       const all = poll ? 1 : Math.max(1, asks(step).length); // some of the notes are answers, too
-      this.answered = Math.min(this.answered + 1, all);
+      this.shown[`${this.version}:${this.screen}`] = Math.min(this.answered + 1, all);
+      this.draw();
+    }
+
+    /** An empty board, until the same key or another screen; a remote has a key for it, b or the full stop. */
+    blank() {
+      this.blanked = !this.blanked;
       this.draw();
     }
 
@@ -347,7 +361,7 @@
       this.part('[data-does="pause"]').textContent = this.since === undefined ? "Start" : "Pause";
       this.part('[data-does="back"]').disabled = !this.screen;
       this.part('[data-does="next"]').disabled = !after;
-      const shown = poll ? this.question(poll) : this.picture(step);
+      const shown = this.blanked ? "" : poll ? this.question(poll) : this.picture(step);
       this.part(".hb-presenter__stage").innerHTML = shown;
       this.part(".hb-presenter__say").innerHTML = poll ? "" : step.say + step.draw;
       const notes = this.part(".hb-presenter__notes");

@@ -161,6 +161,39 @@ def test_the_answer_comes_at_a_key_press(presenter):
     assert why.is_visible()
 
 
+def test_a_screen_that_is_left_keeps_its_answers(presenter):
+    press(presenter, *["ArrowRight"] * (POLL - 1), "a")
+    image = presenter.locator(".hb-presenter__stage img")
+    shown = image.get_attribute("src")
+    press(presenter, "ArrowRight", "ArrowLeft")
+    assert image.get_attribute("src") == shown
+
+
+@pytest.mark.parametrize("key", ["b", "."])  # the blank key of one remote and of another
+def test_a_remotes_blank_key_empties_the_board_and_brings_it_back(presenter, key):
+    projector = project(presenter)
+    press(presenter, key)
+    assert not presenter.locator(".hb-presenter__stage img").count() and not projector.locator("img").count()
+    press(presenter, key)
+    assert projector.locator("img").count()
+    press(presenter, key, "ArrowRight")
+    assert projector.locator("img").count()
+
+
+@pytest.mark.parametrize("presenter", ["first-kernel"], indirect=True)
+def test_a_step_that_gives_up_two_minutes_gives_up_its_poll(presenter):
+    text = sheets.every(ROOT)["first-kernel"].read_text(encoding="utf-8")
+    minutes = [step.minutes for step in sheets.steps(text)]
+    after = [int(number) - 1 for number in re.findall(r"poll after step (\d+)", text)]
+    assert any(30 in minutes[step] and minutes[step][0] - minutes[step][30] >= 2 for step in after)
+    presenter.get_by_label("Lesson of").select_option("30")
+    polls = 0
+    for _ in range(2 * len(minutes)):
+        polls += presenter.locator(".hb-poll__answer").count() > 0
+        press(presenter, "ArrowRight")
+    assert polls == sum(30 in minutes[step] and minutes[step][0] - minutes[step][30] < 2 for step in after)
+
+
 SCROLLED = "(notes) => notes.scrollTop"
 WHOLE = """(notes) => [...notes.querySelectorAll(".hb-presenter__notes > *")].some((line) =>
     Math.abs(line.getBoundingClientRect().top - notes.getBoundingClientRect().top) < 2)"""  # a line begins at the top
@@ -217,6 +250,7 @@ def test_beside_a_poll_the_notes_are_the_polls_and_the_steps_clock_goes_on(prese
     assert title(presenter) == TITLES[POLL - 1] and clocks(presenter)[0].startswith(f"{step.minutes[0] - 2}:")
     shown = notes.inner_text()
     assert "belongs to this step, whose clock goes on" in shown and words_of(step) not in shown
+    assert "If two in three don't agree" in shown  # for the teacher: the room has the question alone
     press(presenter, "a")
     assert notes.inner_text() == shown  # the answers open beside them, and nothing of the step's
     expect(presenter.locator(".hb-poll__why").last).to_be_visible()

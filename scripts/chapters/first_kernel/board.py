@@ -15,8 +15,10 @@ from scripts.chapters.first_kernel.worked import BLOCK, LENGTH, QUERIES, ROW, Li
 
 CARD = ("load my query", "score each key", "normalize the row", "blend the values", "store the output")
 CODE = 115  # the first line of the kernel that adds
+TURN = 163  # the first line of one head's
+LINE = 18  # from one line of step 4 to the next
 PLACES = [137 + 60 * i for i in range(ROW)]  # the middle of each of a row
-ROWS = 136  # below a row that is full: its exponentials
+ROWS = 86  # below a row that is full: its exponentials
 HEADS = 32  # that are tested
 
 
@@ -140,12 +142,12 @@ def total(board: Board, y: float, found: Line) -> None:
 
 
 def shares(board: Board, y: float, found: Line) -> None:
-    board.words(LEFT - 12, y + 21, "%", 0.85, at="left")
-    in_places(board, y + 21, [str(share) for share in found.shares])
+    board.words(LEFT - 12, y + LINE, "%", 0.85, at="left")
+    in_places(board, y + LINE, [str(share) for share in found.shares])
 
 
 def output(board: Board, y: float, found: Line) -> None:
-    board.words(362, y + 21, f"out {pair(found.output)}", 0.85, at="left")
+    board.words(362, y + LINE, f"out {pair(found.output)}", 0.85, at="left")
 
 
 def one_head(board: Board) -> None:
@@ -154,22 +156,23 @@ def one_head(board: Board) -> None:
         f"Program 1, query {list(QUERIES[1])}: a row of four places, all minus infinity; under it, key by key, the row "
         f"after it, at last 1, 1, 2 and minus infinity. The exponentials, together {mine.total:.3f}, the shares "
         f"{per_cent(mine.shares)}; the first of them alone, among zeros, to be added up; the output "
-        f"{pair(mine.output)}. Below, program 0. At the foot, to stay: one place, a new row."
+        f"{pair(mine.output)}. Below, program 0. On paper the heart of the kernel: {' '.join(turn())}. At the foot, "
+        "to stay: to write one place, a new row; to read one, a sum."
     )
     board.erase(keep=STAYS)
     for i in range(ROW):
-        y, cells = 20 + 29 * i, mine.scores[:i] + [-math.inf] * (ROW - i)
+        y, cells = 14 + LINE * i, mine.scores[:i] + [-math.inf] * (ROW - i)
         with board.group("fill"):
             name = f"k {list(worked.KEYS[i - 1])}" if i else f"q {list(QUERIES[1])}"
-            board.words(LEFT - 12, y, name, 0.85, at="left")
+            board.words(LEFT - 12, y, name, 0.75, at="left")
             note = f"v {list(worked.VALUES[i - 1])}" if i else f"e^{{-1}} = {math.exp(-1):.3f}"
-            board.words(362, y, note, 0.85, at="left")
+            board.words(362, y, note, 0.75, at="left")
             if not i:
-                board.grid(107, 6, ROW, ROW, 60, 29)
+                board.grid(107, 5, ROW, ROW, 60, LINE)
         with board.answer(), board.group("fill" if i < ROW - 1 else "row"):
             in_places(board, y, [shown(cell) for cell in cells])
-    with board.answer(), board.group("new row"):
-        board.words(196, FOOT + 15, "1 place: a new row", 0.75, at="left")
+    with board.answer(), board.group("one place"):
+        board.words(168, FOOT + 15, "write 1: a row", 0.75, at="left")
     with board.answer():
         exponentials(board, ROWS, mine)
     with board.answer():
@@ -178,40 +181,58 @@ def one_head(board: Board) -> None:
     with board.answer():
         shares(board, ROWS, mine)
     with board.answer(), board.group("one share"):
-        y, alone = ROWS + 42, mine.shares[:1] + [0] * (ROW - 1)
+        y, alone = ROWS + 2 * LINE, mine.shares[:1] + [0] * (ROW - 1)
         in_places(board, y, [str(share) for share in alone])
         board.words(362, y, f"sum {sum(alone)}", 0.85, at="left")
+    with board.answer(), board.group("one place"):
+        board.words(286, FOOT + 15, "read 1: a sum", 0.75, at="left")
     with board.answer():
         output(board, ROWS, mine)
     with board.answer(), board.group("rooms"):
-        board.words(LEFT - 12, 214, f"program 0:  {pair(line(QUERIES[0]).output)}", 0.95, at="left")
+        room = line(QUERIES[0])
+        board.words(LEFT - 12, 142, f"program 0:  {per_cent(room.shares)}  out {pair(room.output)}", 0.85, at="left")
+    with board.answer(), board.group("code"):
+        board.box(9, TURN - 10, 420, 84)
+        for i, text in enumerate(turn()):
+            board.words(18, TURN + 16 * i, text, 0.75, at="left")
+
+
+def turn() -> tuple[str, ...]:
+    """What ``kernels.first.one_head``'s kernel does with a key and with a value; two lines go over two of the board."""
+    return (
+        "key = tl.load(k + key_number * HEAD_DIM + column)",
+        "scores = tl.where(place == key_number,",
+        "      tl.sum(query * key) * scale, scores)",
+        "output += tl.sum(tl.where(place == key_number,",
+        "      weights, 0.0)) * value",
+    )
 
 
 def padding(board: Board) -> None:
     wrong = line(QUERIES[1], padding=0.0)
     board.step(
-        "Above the last row the same one with 0 in its empty place, ringed: the exponentials add up to "
+        "Below program 1's row the same one with 0 in its empty place, ringed: the exponentials add up to "
         f"{wrong.total:.3f}, the shares are {per_cent(wrong.shares)}, the last ringed, the output {pair(wrong.output)}."
     )
-    board.erase("fill", "rooms", "one share")
-    in_places(board, 24, [shown(score) for score in wrong.scores])
-    board.ring(PLACES[-1], 24, 34, 24)
+    board.erase("fill", "rooms", "one share", "code")
+    in_places(board, 146, [shown(score) for score in wrong.scores])
+    board.ring(PLACES[-1], 146, 34, 22)
     with board.answer():
         for part in (exponentials, last_exponential, total):
-            part(board, 50, wrong)
+            part(board, 168, wrong)
     with board.answer():
-        shares(board, 50, wrong)
-        board.ring(PLACES[-1], 71, 34, 22)
+        shares(board, 168, wrong)
+        board.ring(PLACES[-1], 168 + LINE, 34, 20)
     with board.answer():
-        output(board, 50, wrong)
-        board.words(LEFT - 12, 204, f"{wrong.shares[-1]} % for nobody", 0.95, at="left")
+        output(board, 168, wrong)
+        board.words(LEFT - 12, 220, f"{wrong.shares[-1]} % for nobody", 0.95, at="left")
 
 
 def program(board: Board) -> None:
     warps, lanes = worked.WARPS, worked.LANES
     board.step(
         f"One program: {warps} boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each multiplies its "
-        "part of query and key; from all four an arrow leads to one sum. At the foot, to stay: here they talk."
+        "part of query and key; from all four an arrow leads to one sum. At the foot, to stay: they talk."
     )
     board.erase(keep=STAYS)
     for warp in range(warps):
@@ -225,9 +246,9 @@ def program(board: Board) -> None:
         for warp in range(warps):
             board.arrow(72 + 112 * warp, 142, 240 + 32 * (warp - 1.5), 176)
         board.box(184, 182, 112, 40, "sum", 0.95)
-        board.arrow(406, FOOT + 4, 302, 206)
+        board.arrow(420, FOOT + 4, 302, 206)
         with board.group("talk"):
-            board.words(466, FOOT + 15, "here they talk", 0.75, at="right")
+            board.words(468, FOOT + 15, "they talk", 0.75, at="right")
 
 
 def correct(board: Board) -> None:
@@ -235,24 +256,24 @@ def correct(board: Board) -> None:
     ours, zeros = found["one_key"], found["one_head_of_zeros"]
     used, over = f"{ours['of_budget']:.2f}", f"{zeros['of_budget']:,.0f}"
     board.step(
-        "The budget: 1.5 times PyTorch's error, in each head. Below, 32 strokes for 32 heads, one of them crossed out: "
-        f"zeros. Its mean error is {zeros['mean']:.3f}; its largest {zeros['largest']:.2f}, {over} budgets, REJECTED. "
-        f"Ours needs {used} of the budget and passes."
+        f"32 strokes for 32 heads, one of them crossed out: zeros. The mean error is {zeros['mean']:.4f}. The budget: "
+        f"1.5 times PyTorch's error, in each head. The largest error is {zeros['largest']:.2f}, {over} budgets, "
+        f"REJECTED. Ours needs {used} of the budget and passes."
     )
     board.erase(keep=STAYS)
-    board.words(LEFT, 28, "budget = 1.5 · PyTorch's error, per head", 0.9, at="left")
     for i in range(HEADS):
-        board.line((30 + 13 * i, 56), (30 + 13 * i, 88), width=1.2)
-    board.strike(30 + 13 * 20 - 9, 84, 30 + 13 * 20 + 9, 60)
-    board.words(30 + 13 * 20, 104, "zeros", 0.85)
-    for text, y in (("mean", 134), ("largest", 164)):
-        board.words(LEFT, y, text, 0.95, at="left")
-    board.words(122, 134, f"{zeros['mean']:.3f}", 0.95, at="left")
+        board.line((30 + 13 * i, 14), (30 + 13 * i, 46), width=1.2)
+    board.strike(30 + 13 * 20 - 9, 42, 30 + 13 * 20 + 9, 18)
+    board.words(30 + 13 * 20, 62, "zeros", 0.85)
+    board.words(LEFT, 94, f"mean error  {zeros['mean']:.4f}", 0.95, at="left")
     with board.answer():
-        board.words(122, 164, f"{zeros['largest']:.2f}", 0.95, at="left")
+        board.words(LEFT, 130, "budget = 1.5 · PyTorch's error, per head", 0.9, at="left")
     with board.answer():
-        board.words(190, 164, f"= {over} budgets", 0.95, at="left")
-        board.words(466, 164, zeros["verdict"], 0.9, at="right")
+        board.words(LEFT, 168, f"largest  {zeros['largest']:.2f}", 0.95, at="left")
+    with board.answer():
+        board.words(190, 168, f"= {over} budgets", 0.95, at="left")
+        board.words(466, 168, zeros["verdict"], 0.9, at="right")
+    with board.answer():
         board.words(LEFT, 208, "ours", 0.95, at="left")
         board.words(190, 208, f"{used} budgets", 0.95, at="left")
         board.words(466, 208, ours["verdict"], 0.9, at="right")

@@ -11,7 +11,7 @@ from scripts.chapters.first_kernel import worked
 from scripts.chapters.first_kernel.facts import a_meeting_in_a_long_row
 
 LEFT, FOOT = 26, 242  # the left edge, and the line above what stays
-STAYS = ("vote", "new row", "talk")
+STAYS = ("vote", "one place", "talk")
 X, Y, WIDE, HIGH = 30, 140, 150, 84  # the curve of a meeting
 LEVEL = 512  # words, up to which a meeting costs the same
 DOOR = 236  # the wall that it is in
@@ -31,8 +31,7 @@ def slow(board: Board) -> None:
     ours, lines = milliseconds("one_key_attention", 128), milliseconds("attention", 128)
     board.step(
         f"Two times: PyTorch {lines:.2f} ms, with a dot for a bar, ours {ours:.0f} ms, {ours / lines:.0f} times as "
-        f"long, whose bar runs to the end of the board and would go on. {suspected()} Two suspects are struck; there's "
-        "room for a third."
+        "long, whose bar runs to the end of the board and would go on. Below, two suspects and room for a third."
     )
     board.erase(keep=STAYS)
     board.words(14, 24, f"PyTorch  {lines:.2f} ms", 0.95, at="left")
@@ -45,82 +44,66 @@ def slow(board: Board) -> None:
     with board.answer(), board.group("suspects"):
         for y, text in zip(SUSPECTS, ("1. how we read", "2. how much", "3."), strict=True):
             board.words(SHELF, y, text, 0.85, at="left")
-    suspects(board)
-
-
-def suspects(board: Board) -> None:
-    k, asked, once, moved = megabytes()
-    with board.answer():
-        for y, text in ((96, "neighbours"), (122, "every 8th")):
-            board.words(14, y, text, 0.85, at="left")
-    for y, stride in ((96, 1), (122, 8)):
-        count = worked.sectors(stride)
-        part = count * worked.SECTOR // (worked.LANES * worked.NUMBER)
-        with board.answer():
-            board.words(134, y, f"{count} sectors" if stride == 1 else f"{count},  1/{part} used", 0.85, at="left")
-    with board.answer(), board.group("suspects"):
-        board.strike(SHELF - 2, SUSPECTS[0] + 5, SHELF + 124, SUSPECTS[0] - 5)
-    with board.answer():
-        board.words(14, 160, f"K  {k:.2f} MB", 0.85, at="left")
-    with board.answer():
-        board.words(14, 186, f"asked for  {asked:.0f} MB", 0.85, at="left")
-    with board.answer():
-        board.words(14, 214, f"K + V + Q  {once:.2f} MB", 0.85, at="left")
-    with board.answer():
-        board.words(466, 214, f"HBM gave  {moved:.2f} MB", 0.85, at="right")
-        with board.group("suspects"):
-            board.strike(SHELF - 2, SUSPECTS[1] + 5, SHELF + 116, SUSPECTS[1] - 5)
-
-
-def megabytes() -> tuple[float, float, float, float]:
-    """Of one head of 1024 words: K, what all programs ask for, K, V and Q once, and what HBM delivered."""
-    n, head_dim = 1024, 128
-    table = n * head_dim * 2
-    (whole,) = [row for row in records.table("hbm_traffic", "whole") if row["form"] == "one_key_attention"]
-    return mb(table), mb(2 * n * table), mb(3 * table), whole["flushed"]
-
-
-def suspected() -> str:
-    k, asked, once, moved = megabytes()
-    return (
-        "The sectors of a warp: for neighbours 4, for every eighth number 32, an eighth of them used. One head of 1024 "
-        f"words: K has {k:.2f} MB, {asked:.0f} MB are asked for, K, V and Q have {once:.2f} MB, HBM gave {moved:.2f}."
-    )
 
 
 def meetings(board: Board) -> None:
+    """Two suspects are struck out, and the third one is found."""
+    ours = milliseconds("one_key_attention", 128)
     times = [(2048 // d, d, milliseconds("one_key_attention", d)) for d in (64, 128, 256)]
     said = ", ".join(f"{heads} heads of {d}: {time:.0f} ms" for heads, d, time in times)
+    (cache,) = [row["speed"] for row in records.table("l2_speed", "sizes") if row["size"] == 16]
+    needed, one = worked.asked() / cache, mb(worked.one_asks())
     board.step(
-        f"As many multiplications in {said}. The third suspect: the meetings. "
-        "Below, what happens in one: two loads; two sums, where they talk; over the row, which makes a new one."
+        f"32 neighbours are {worked.sectors(1)} sectors, all used: the first suspect is struck out. A program asks for "
+        f"{one:.3f} MB, all {worked.PROGRAMS:,} for {worked.asked():.1f} GB, which takes L2 {needed:.0f} ms, a short "
+        f"piece of a bar of {ours:.0f}: so is the second. As many multiplications in {said}. The third: meetings. What "
+        "happens in one: two loads; over the row; two sums, which read and talk."
     )
     board.erase(keep=(*STAYS, "suspects"))
-    for i, (heads, d, _) in enumerate(times):
-        board.words(LEFT - 12, 44 + 40 * i, f"{heads} heads of {d}" if not i else f"{heads}  ·  {d}", 0.95, at="left")
+    board.words(14, 20, "32 neighbours", 0.85, at="left")
+    with board.answer():
+        board.words(152, 20, f"{worked.sectors(1)} sectors, all used", 0.85, at="left")
+        strike(board, 0, 124)
+    with board.answer():
+        board.words(14, 50, f"{one:.3f} MB · {worked.PROGRAMS:,}", 0.85, at="left")
+        board.words(212, 50, f"= {worked.asked():.1f} GB", 0.85, at="left")
+    with board.answer():
+        board.words(14, 78, f"÷ {cache:.0f} TB/s = {needed:.0f} ms", 0.85, at="left")
+        board.line((14, 94), (270, 94), (270, 114), (14, 114), (14, 93))
+        board.hatch(14, 94, 256 * needed / ours, 20, gap=7)
+        board.words(276, 104, f"{ours:.0f}", 0.85, at="left")
+        strike(board, 1, 100)
+    with board.answer():
+        for i, (heads, d, _) in enumerate(times):
+            board.words(14, 146 + 32 * i, f"{heads} heads of {d}" if not i else f"{heads}  ·  {d}", 0.85, at="left")
     for those in ((0, 1), (2,)):
         with board.answer():
             for i in those:
-                board.words(290, 44 + 40 * i, f"{times[i][2]:.0f} ms", 0.95, at="right")
+                board.words(224, 146 + 32 * i, f"{times[i][2]:.0f} ms", 0.85, at="right")
     with board.answer():
         board.words(SHELF + 26, SUSPECTS[2], "meetings", 0.85, at="left")
     with board.answer():
-        for x, w, text in ((14, 124, "2 loads"), (156, 140, "the row"), (314, 148, "2 sums")):
-            board.box(x, 178, w, 34, text, 0.9)
-        board.arrow(246, FOOT + 4, 236, 216)
-        board.arrow(410, FOOT + 4, 396, 216)
+        for x, w, text in ((242, 68, "2 loads"), (318, 68, "the row"), (394, 70, "2 sums")):
+            board.box(x, 184, w, 34, text, 0.75)
+        for x, to in ((262, 340), (350, 412), (432, 436)):
+            board.arrow(x, FOOT + 4, to, 222)
+
+
+def strike(board: Board, suspect: int, wide: float) -> None:
+    with board.group("suspects"):
+        board.strike(SHELF - 2, SUSPECTS[suspect] + 5, SHELF + wide, SUSPECTS[suspect] - 5)
 
 
 def door(board: Board) -> None:
     each, clocks = worked.FOR_THE_UNIT, worked.CLOCKS
     board.step(
         "Four queues, one for each warp, at a single door in a wall, the load-store unit, with a clock: 1 a clock. One "
-        f"sum is {' + '.join(map(str, worked.SUM))} = {sum(worked.SUM)} tickets, a meeting 2 · {sum(worked.SUM)} + 2 = "
-        f"{each} for each warp, so {clocks} clocks. Behind the wall a room of its own that sleeps: multiply, "
-        f"{worked.multiplied():.0f} ms."
+        f"sum is {' + '.join(map(str, worked.SUM))} = {sum(worked.SUM)} tickets, for shuffles and shared memory in "
+        f"turn. A meeting is 2 · {sum(worked.SUM)} + 2 = {each} for each warp, so {clocks} clocks. Behind the wall a "
+        f"room of its own that sleeps: multiply, {worked.multiplied():.0f} ms."
     )
     board.erase(keep=STAYS)
-    board.words(60, 58, "4 warps", 0.85)
+    board.words(60, 66, "4 warps", 0.85)
     board.words(DOOR, 58, "load-store", 0.85)
     for y in (70, 168):
         board.line((DOOR, y), (DOOR, y + 62), width=3.2)
@@ -133,15 +116,15 @@ def door(board: Board) -> None:
     board.line((DOOR + 36, 95), (DOOR + 36, 106), (DOOR + 44, 106))
     board.arrow(DOOR + 10, 150, DOOR + 34, 150)
     board.words(DOOR + 42, 150, "1 a clock", 0.9, at="left")
-    board.words(14, 24, "sum:", 0.9, at="left")
-    x = 72.0
-    for i, count in enumerate(worked.SUM):
+    board.words(14, 20, "sum:", 0.9, at="left")
+    for i, (count, through) in enumerate(zip(worked.SUM, ("shuffle", "shared") * 2, strict=True)):
         with board.answer():
-            *_, x, _ = board.words(x + 6, 24, f"+ {count}" if i else f"{count}", 0.9, at="left")
+            board.words(84 + 60 * i, 20, f"+ {count}" if i else f"{count}", 0.9)
+            board.words(84 + 60 * i, 38, through, 0.75)
     with board.answer():
-        board.words(x + 8, 24, f"= {sum(worked.SUM)}", 0.9, at="left")
+        board.words(302, 20, f"= {sum(worked.SUM)}", 0.9, at="left")
     with board.answer():
-        board.words(466, 24, f"2 · {sum(worked.SUM)} + 2 = {each}", 0.9, at="right")
+        board.words(466, 44, f"2 · {sum(worked.SUM)} + 2 = {each}", 0.9, at="right")
         for warp in range(worked.WARPS):
             board.words(60, 88 + 40 * warp, str(each), 1)
     with board.answer():
@@ -188,27 +171,28 @@ def cure(board: Board) -> None:
     found = {row["n"]: row["one_meeting"] for row in records.table("first_kernel", "growth")}
     least, n = min(found), max(found)
     board.step(
-        f"N programs times N meetings times N places is N cubed. What a meeting costs, from {least} to {n} words: "
-        f"level up to {LEVEL}, then rising to {a_meeting_in_a_long_row()} as much. Beside it the times: today "
-        f"{ours:.0f} ms; many keys, chapter 6, {blocks:.0f}; no row, 7; many queries, 8, {flash:.2f}."
+        f"The times: today {ours:.0f} ms; many keys, chapter 6, {blocks:.0f}; many queries, 8, {flash:.2f}; no row, 7. "
+        f"Beside it: N programs times N meetings times N places is N cubed, and what a meeting costs, from {least} to "
+        f"{n} words: level up to {LEVEL}, then rising to {a_meeting_in_a_long_row()} as much."
     )
     board.erase(keep=STAYS)
-    board.words(14, 26, "N · N · N", 0.9, at="left")
+    board.words(230, 40, f"today  {ours:.0f} ms", 0.95, at="left")
+    for y, text, when in ((90, "many keys", f"→ 6:  {blocks:.0f} ms"), (128, "many queries", f"→ 8:  {flash:.2f} ms")):
+        with board.answer():
+            board.words(230, y, text, 0.85, at="left")
+            board.words(346, y, when, 0.85, at="left")
     with board.answer():
-        board.words(108, 26, "= N^{3}", 1, at="left")
-    board.axis(X, Y, WIDE + 14, HIGH + 6)
-    board.words(X + 8, Y - HIGH, "1 meeting", 0.85, at="left")
-    for words in (LEVEL, n):
-        board.words(across(words), Y + 14, str(words), 0.75)
+        board.words(14, 26, "N · N · N  = N^{3}", 0.9, at="left")
     with board.answer():
+        board.axis(X, Y, WIDE + 14, HIGH + 6)
+        board.words(X + 8, Y - HIGH, "1 meeting", 0.85, at="left")
+        for words in (LEVEL, n):
+            board.words(across(words), Y + 14, str(words), 0.75)
         board.line(*((across(words), height(cost / found[LEVEL])) for words, cost in sorted(found.items())))
         board.words(across(n) + 16, Y + 40, a_meeting_in_a_long_row(), 0.85, at="right")
-    board.words(230, 60, f"today  {ours:.0f} ms", 0.95, at="left")
-    chapters = (("many keys", f"→ 6:  {blocks:.0f} ms"), ("no row", "→ 7"), ("many queries", f"→ 8:  {flash:.2f} ms"))
-    for i, (text, when) in enumerate(chapters):
-        with board.answer():
-            board.words(230, 110 + 38 * i, text, 0.85, at="left")
-            board.words(346, 110 + 38 * i, when, 0.85, at="left")
+    with board.answer():
+        board.words(230, 166, "no row", 0.85, at="left")
+        board.words(346, 166, "→ 7", 0.85, at="left")
 
 
 def across(words: int) -> float:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import torch
 import triton
 
-from kernels.bench.cost import mb, requested_bytes
 from kernels.first.one_head import one_head_attention
 from kernels.first.one_key import LONGEST_ROW, one_key_attention
 from kernels.reference import oracle
@@ -38,8 +37,6 @@ def lines() -> Iterator[str]:
     text, head, word = (each.item() for each in place)
     yield f"program {PROGRAM} of {TEXTS * HEADS * WORDS}: word {word}, head {head}, text {text}"
     yield f"the longest row: {LONGEST_ROW:,} / {THREADS} = {LONGEST_ROW // THREADS} registers a thread"
-    asked = mb(requested_bytes(1024, 128, 2, block_q=1))
-    yield f"one head of 1024 words asks for {asked:.0f} MB"
     right, wrong = verdicts()
     yield f"against FP64: ours {right}, with a head of zeros it is {wrong}"
 

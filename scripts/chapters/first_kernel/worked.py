@@ -18,12 +18,13 @@ LENGTH, BLOCK = 2500, 1024  # two vectors to add, and the row of a program
 TEXTS, HEADS, WORDS = 2, 2, 3  # for those who ask about more than one head
 PROGRAM = 7
 WARPS, LANES = 4, 32
-SECTOR, NUMBER = 32, 4  # bytes
+SECTOR, NUMBER = 32, 2  # bytes
 SUM = (5, 2, 2, 2)  # a warp's instructions: shuffles, shared memory, shuffles of four sums, shared memory
 FOR_THE_UNIT = 2 * sum(SUM) + 2  # in a meeting: two sums, and a load of the key and of the value
 CLOCKS = FOR_THE_UNIT * WARPS  # it starts at best one in a clock
 GRID = (32, 16, 512, 512)  # texts, heads, queries, keys
 MEETINGS = math.prod(GRID)
+PROGRAMS = math.prod(GRID[:3])
 SMS, GIGAHERTZ = 132, 1.98
 NUMBERS, FLOP = 128, 256  # of a key or a value; in a clock and SM, of the FP32 units
 
@@ -65,8 +66,18 @@ def place(program: int) -> tuple[int, int, int]:
 
 
 def sectors(stride: int) -> int:
-    """Returns how many sectors a warp touches that loads a number of 4 bytes a thread."""
+    """Returns how many sectors a warp touches that loads a number a thread."""
     return min(LANES * NUMBER * stride // SECTOR, LANES)
+
+
+def asked() -> float:
+    """Returns how many gigabytes all programs ask for: each a K and a V of its head."""
+    return PROGRAMS * one_asks() / 1e9
+
+
+def one_asks() -> int:
+    """Returns how many bytes one program asks for."""
+    return 2 * GRID[-1] * NUMBERS * NUMBER
 
 
 def predicted() -> float:

@@ -38,7 +38,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
             ]
             for number in programs
         ],
-        questions=[*row, *vectors(draw), *clocks(draw), *longer(draw)],
+        questions=[*row, *vectors(draw), *clocks(draw)],
     )
 
 
@@ -51,8 +51,8 @@ def softmax(draw: random.Random) -> list[tuple[str, str]]:
     if max(below) > 3 or len(set(keys)) < 2 or len(set(values)) < 2:
         return []
     terms, exactly = [POWERS[each] for each in below], [math.exp(-each) for each in below]
-    shares, padded = percent(terms[:3]), percent(terms)
-    if shares != percent(exactly[:3]) or padded[-1] != percent(exactly)[-1] or sum(shares) != 100:
+    shares = percent(terms[:3])
+    if shares != percent(exactly[:3]) or sum(shares) != 100:
         return []
     halves = [10 * number % 1 for number in blend(shares, values)]  # 7.05 could become 7.0 or 7.1
     if sorted(shares) in ON_THE_BOARD or any(abs(half - 0.5) < 1e-6 for half in halves):
@@ -74,9 +74,9 @@ def softmax(draw: random.Random) -> list[tuple[str, str]]:
             f"{' '.join(map(str, [*shares, 0]))} %, [{output}]",
         ),
         (
-            "A colleague puts 0 into the empty place. What's the sum of the exponentials now, and which part goes to a "
-            "word that doesn't exist?",
-            f"{sum(terms):.3f}; {POWERS[below[-1]]:.3f} / {sum(terms):.3f} = {padded[-1]} %",
+            "A colleague puts 0 into the empty place. What's the sum of the exponentials now? Do the real words' "
+            "shares grow or shrink, and why?",
+            f"{sum(terms):.3f}; they shrink, since {POWERS[below[-1]]:.3f} of it is for a word that doesn't exist",
         ),
     ]
 
@@ -93,15 +93,6 @@ def vectors(draw: random.Random) -> list[tuple[str, str]]:
         "last one, how many places of the mask are True, how many False?"
     )
     return [(ask, f"{programs} programs; {real} True, {block - real} False")]
-
-
-def longer(draw: random.Random) -> list[tuple[str, str]]:
-    times = draw.choice((2, 3, 4, 5))
-    ask = (
-        f"A text gets {times} times as long. How many times as many scores does a head have? And how many times as "
-        "many places does it go over to put them all away? Why aren't they the same?"
-    )
-    return [(ask, f"{times**2} times; {times**3} times, since each score's row is {times} times as long, too")]
 
 
 def clocks(draw: random.Random) -> list[tuple[str, str]]:

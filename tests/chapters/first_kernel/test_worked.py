@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from kernels.first import add
+from kernels.bench.cost import requested_bytes
+from kernels.first import add, one_head
 from kernels.reference import attention
 from kernels.softmax import safe_softmax
 from scripts import records
 from scripts.chapters.first_kernel import worked
-from scripts.chapters.first_kernel.board import code
+from scripts.chapters.first_kernel.board import code, turn
 
 Q, K, V = (torch.tensor(rows, dtype=torch.float64) for rows in (worked.QUERIES, worked.KEYS, worked.VALUES))
 PADDINGS = {"minus infinity": -torch.inf, "zero": 0.0}
@@ -69,6 +70,13 @@ def test_a_warp_touches_these_sectors(stride):
     assert worked.sectors(stride) == len((bytes_ // worked.SECTOR).unique())
 
 
+def test_all_programs_ask_for_as_much_as_the_library_counts():
+    texts, heads, n, _ = worked.GRID
+    asked = texts * heads * requested_bytes(n, worked.NUMBERS, worked.NUMBER, block_q=1)
+    assert worked.asked() * 1e9 == pytest.approx(asked, rel=1 / n)  # it counts Q and the output, too
+    assert worked.PROGRAMS == 262_144 and worked.asked() == pytest.approx(68.7, abs=0.05)  # the sheet's
+
+
 def test_halving_takes_these_shuffles():
     within, _, across, _ = worked.SUM
     assert (worked.LANES >> within, worked.WARPS >> across) == (1, 1)
@@ -103,3 +111,8 @@ def test_the_code_on_the_board_is_the_kernels():
     source = source.replace("BLOCK", str(worked.BLOCK)).replace("< length", f"< {worked.LENGTH}")
     for line in code():
         assert line.strip() in source
+    source = re.sub(
+        r"\s+", " ", Path(one_head.__file__).read_text(encoding="utf-8").partition("def one_head_kernel")[2]
+    )
+    assert " ".join(line.strip() for line in turn()[:3]) in source
+    assert " ".join(line.strip() for line in turn()[3:]) in source

@@ -20,7 +20,7 @@ def test_the_key_is_right(seed):
     for row in sheet.rows:
         program, word, head, text = map(int, row)
         assert programs[text, head, word] == program
-    (ask, row), (given, shares), (_, padded), added, busy, growth = sheet.questions
+    (ask, row), (given, shares), (_, padded), added, busy = sheet.questions
     query, keys = ask.split("keys")
     q, k, v = (torch.tensor(pairs(text), dtype=torch.float64) for text in (query, keys, given))
     scores = (q @ k.T)[0]
@@ -34,17 +34,13 @@ def test_the_key_is_right(seed):
     ]
     assert numbers(shares)[4:] == [round(number, 1) for number in by_hand]
     wrong = torch.cat([scores, scores.new_zeros(1)])
-    total, last, _, share = numbers(padded)
+    total, last = numbers(padded)
     terms = (wrong - wrong.max()).exp()
-    assert [total, last] == pytest.approx([terms.sum().item(), terms[-1].item()], abs=1.5e-3)
-    assert share == (100 * safe_softmax(wrong)[-1]).round() == round(100 * last / total) > 0
+    assert total == pytest.approx(terms.sum().item(), abs=0.015)  # of digits that are rounded
+    assert last == pytest.approx(terms[-1].item(), abs=5e-3) and last > 0
     length, block = (int(number) for number in numbers(added[0]))
     blocks = torch.arange(length).split(block)
     assert length != worked.LENGTH and numbers(added[1]) == [len(blocks), len(blocks[-1]), block - len(blocks[-1])]
-    times = int(numbers(growth[0])[0])
-    here, there = (torch.empty(words, words, device="meta") for words in (100, times * 100))
-    scores, places = there.numel() / here.numel(), there.numel() * len(there) / (here.numel() * len(here))
-    assert numbers(growth[1]) == [scores, places, times]
     warps = int(numbers(busy[0])[0])
     parts = [math.log2(worked.LANES), 2, math.log2(warps), 2]
     each = 2 * sum(parts) + 2
