@@ -296,7 +296,7 @@ function drawWires({ step }, at) {
   });
   return [
     at.small ? nothing : wires,
-    touch ? nothing : [text(x, place.y - 6, "small middle ink", "my row"), outline(place, "thin ink dashes")],
+    touch ? nothing : [text(x, place.y - 6, "small middle ink", "my query"), outline(place, "thin ink dashes")],
   ];
 }
 

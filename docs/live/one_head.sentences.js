@@ -62,7 +62,7 @@ function sentence(problem, wrong, { program, moments, held }) {
   const largest = Math.max(...(held.scores ?? [0]));
   switch (line) {
     case LINES.own:
-      return `I’m program ${program}, so row ${program} is mine. It starts at ${program} × ${dim} = ${program * dim}: numbers ${held.own.join(" and ")}.`;
+      return `I’m program ${program}, so query ${program} is mine. It starts at ${program} × ${dim} = ${program * dim}: numbers ${held.own.join(" and ")}.`;
     case LINES.query:
       return `Query ${program} arrives from memory: ${vector(held.query)}. It stays in registers to the end.`;
     case LINES.scores:
