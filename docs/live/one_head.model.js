@@ -184,12 +184,12 @@ export function output({ q }, { touched }) {
 }
 
 /**
- * The programs that touched a row of a tensor, one for each time.
+ * The programs that touched a row of a tensor, one for each time; a load counts where it begins.
  * @param {Step} step @param {Tensor} tensor @param {number} row @param {number} dim
  */
 export const visitors = ({ touched }, tensor, row, dim) =>
   touched
-    .filter((touch) => touch.tensor === tensor && touch.places.some((i) => Math.floor(i / dim) === row))
+    .filter((touch) => touch.tensor === tensor && Math.floor(touch.places[0] / dim) === row)
     .map(({ program }) => program);
 
 /** What the program should have written. @param {Problem} problem @param {number} program */

@@ -33,7 +33,7 @@ function ended(problem, program, output) {
   if (!same(output, wanted)) {
     if (program === 0) return `${row} goes out. That’s wrong, it should be ${vector(wanted)}. And nothing crashed.`;
     const what = `Program ${program} writes ${row} instead of ${vector(wanted)}.`;
-    return program === last ? `${what} Look at K: nobody ever read its last row.` : what;
+    return program === last ? `${what} Look at K: nobody ever read its last key.` : what;
   }
   if (program === 0)
     return `${row} goes out to memory. The program ends, and everything else in its registers is forgotten.`;
@@ -83,11 +83,11 @@ function sentence(problem, wrong, { program, moments, held }) {
     case LINES.weights:
       return `Divide by their sum, ${formatNumber(total(held.exponentials))}: now they add up to 1. No score and no weight has touched memory.`;
     case LINES.output:
-      return "The accumulator starts at zero. Now each value is added to it, times its weight.";
+      return "The output starts at zero. Now each value is added to it, times its weight.";
     case LINES.value:
       return `Value ${turn} arrives: ${vector(held.value)}. Its weight is ${formatNumber(held.weights[turn], 2)}.`;
     case LINES.add:
-      return `${formatNumber(held.weights[turn], 2)} of value ${turn} is added, and the accumulator is ${vector(held.output)}.`;
+      return `${formatNumber(held.weights[turn], 2)} of value ${turn} is added, and the output is ${vector(held.output)}.`;
     default:
       return ended(problem, program, held.output);
   }

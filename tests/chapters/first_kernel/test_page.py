@@ -99,13 +99,13 @@ def test_the_drawn_row_holds_the_scores_of_the_first_word():
     assert " ".join(f"{score} {place}" for score, place in row) in drawing_text("first-kernel-threads")
 
 
-def test_as_many_tickets_queue_as_a_warp_has_instructions_for_the_unit():
+def test_as_many_wait_as_a_warp_has_instructions_for_the_unit():
     labels, drawn = drawing_text("first-kernel-one-door"), source("one-door")
-    tickets = re.findall(r'<rect x="[\d.]+" y="(\d+)" width="6.6" height="20"', drawn)
-    queues = [tickets.count(y) for y in sorted({*tickets}, key=int)]
-    at_the_door = queues.pop(2)
-    assert queues == [worked.FOR_THE_UNIT] * worked.WARPS and at_the_door == 1
-    assert labels.count(f"sum: {sum(worked.SUM)}") == 2 and f"{worked.FOR_THE_UNIT} tickets a warp" in labels
+    instructions = re.findall(r'<rect x="[\d.]+" y="(\d+)" width="6.6" height="20"', drawn)
+    waiting = [instructions.count(y) for y in sorted({*instructions}, key=int)]
+    in_the_gap = waiting.pop(2)
+    assert waiting == [worked.FOR_THE_UNIT] * worked.WARPS and in_the_gap == 1
+    assert labels.count(f"sum: {sum(worked.SUM)}") == 2 and f"{worked.FOR_THE_UNIT} instructions a warp" in labels
     assert f"{worked.WARPS} · {worked.FOR_THE_UNIT} = {worked.CLOCKS} clocks" in labels
 
 

@@ -43,7 +43,7 @@ SENTENCES = [
     ("one_head", {"wrong": "true", "step": 8}, "get [0, 1]: that’s key 1. It should be [1, 1]"),
     ("one_head", {"wrong": "true", "step": 19}, "it should be [6.33, 3.67]. And nothing crashed"),
     ("one_head", {"wrong": "true", "step": 20}, "writes [6.33, 3.67] instead of [5, 5]"),
-    ("one_head", {"wrong": "true", "step": 21}, "nobody ever read its last row"),
+    ("one_head", {"wrong": "true", "step": 21}, "nobody ever read its last key"),
     ("merge", {}, "Only the first shrinks, by e−1. Together: 3.006"),
     ("merge", {"cut": 3}, "neither shrinks. Together: 3.006"),
     ("merge", {"cut": 0}, "The first read nothing: maximum −∞, sum 0"),
