@@ -50,4 +50,11 @@ def test_a_description_is_whole_sentences_of_the_first_paragraph_that_says_somet
     cut = head.description(f"<p>{long}.</p>")
     assert cut.endswith("word…") and len(cut) <= head.LENGTH
     assert head.description("<p>Version 3.11 is what is wanted here:</p>") == "Version 3.11 is what is wanted here"
+    assert (
+        head.description("<live-piece><p>A button.</p></live-piece><details><p>Before.</p></details><p>It is slow.</p>")
+        == "It is slow."
+    )
+    assert (
+        head.description("<p>It is slow.</p>", "Why?") == "Why? It is slow." and head.description("", "Why?") == "Why?"
+    )
     assert head.description("") == ""

@@ -15,6 +15,7 @@ LENGTH = 200  # characters, of which more are cut off elsewhere
 HEADING = re.compile(r"<h1\b[^>]*>(.*?)</h1>", re.DOTALL)
 PARAGRAPH = re.compile(r"<p>(.*?)</p>", re.DOTALL)  # those with a class say where a run was made, or are captions
 WAY = re.compile(r"\s*<em>Before: ")  # where a chapter stands between two others
+FOLDED = re.compile(r"<(live-piece|details)\b.*?</\1>", re.DOTALL)  # what a piece says, and what a reader has to open
 ASIDE = re.compile(r'<a class="headerlink".*?</a>|<span class="hb-stale".*?</span>', re.DOTALL)
 
 
@@ -23,22 +24,23 @@ def describe(page: Page, card: Card) -> None:
     found = HEADING.search(page.content)
     heading = to_plain_text(found[1]) if found else page.title
     page.meta["heading"] = f"Snippet: {heading}" if page.url.startswith("snippets/") else heading
-    page.meta["description"] = escape(page.meta.get("description") or description(page.content))  # Material doesn't
+    said = page.meta.get("description") or description(page.content, page.meta.get("question", ""))
+    page.meta["description"] = escape(said)  # Material doesn't
     page.meta["card"] = {"address": card.address, "alternative": card.alternative}
 
 
-def description(html: str) -> str:
-    """The first sentences of the first paragraph that says something, as many as fit, at least one."""
-    paragraphs = [each for each in PARAGRAPH.findall(search.words(html)) if not WAY.match(each)]
+def description(html: str, question: str = "") -> str:
+    """The question and the first sentences of the first paragraph that says something, as many as fit, at least one."""
+    paragraphs = [each for each in PARAGRAPH.findall(search.words(FOLDED.sub("", html))) if not WAY.match(each)]
     sentences = re.findall(
         r".+?(?:[.?!](?=\s)|$)", next((text for text in map(to_plain_text, paragraphs) if " " in text), "")
     )
-    said = ""
+    said = f"{question} " if question else ""
     for sentence in sentences:
         if said and len(said) + len(sentence) > LENGTH:
             break
         said += sentence
-    return cut(said.removesuffix(":"))
+    return cut(said.strip().removesuffix(":"))
 
 
 def cut(text: str) -> str:
