@@ -1,10 +1,10 @@
 // A row of scores that arrives in blocks, as bars, with a line that rests on the tallest so far.
 import { nothing, svg } from "lit-html";
-import { plain } from "./stream.model.js";
+import { plain } from "./online_softmax.model.js";
 import { bracket, group, path, rect, text } from "./strokes.js";
 
-/** @typedef {import("./stream.model.js").Run} Run */
-/** @typedef {ReturnType<typeof import("./stream.model.js").frame>} Frame */
+/** @typedef {import("./online_softmax.model.js").Run} Run */
+/** @typedef {ReturnType<typeof import("./online_softmax.model.js").frame>} Frame */
 /** @typedef {ReturnType<typeof barsAt>} BarsAt */
 
 /**

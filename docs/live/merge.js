@@ -4,7 +4,7 @@ import { html, nothing, svg } from "lit-html";
 import { barsAt } from "./bars.js";
 import { mergeReaders } from "./merge.model.js";
 import { grip, parseNumbers, requireInteger, textField } from "./controls.js";
-import { fixed, numberWord, plain, readInBlocks } from "./stream.model.js";
+import { fixed, numberWord, plain, readInBlocks } from "./online_softmax.model.js";
 import { bracket, group, path, power, rect, stage, text } from "./strokes.js";
 
 const initial = { scores: "1 0 2 1 0 2", cut: 2 };

@@ -118,11 +118,11 @@ def settings() -> list:
 
 CHECKS = [
     OracleCheck("tile: all", multiplied, lambda: CUTS, ("Math.min(edge, size - top)", "edge"), rel_tol=1e-12),
-    OracleCheck("cells: viewed", viewed, tensors, ("- cells[0]) ? own : null", "- cells[0]) ? own : own")),
-    OracleCheck("cells: counted", counted, tensors, ("product(shape.slice(axis + 1)));", "product(shape.slice(axis)));")),
-    OracleCheck("ring: waits", waits, lambda: [[setting(i, 1, **slow), *who] for i in (1, 2, 3, 4) for slow, *who in SLOW],
+    OracleCheck("strides: viewed", viewed, tensors, ("- cells[0]) ? own : null", "- cells[0]) ? own : own")),
+    OracleCheck("strides: counted", counted, tensors, ("product(shape.slice(axis + 1)));", "product(shape.slice(axis)));")),
+    OracleCheck("hopper_ring: waits", waits, lambda: [[setting(i, 1, **slow), *who] for i in (1, 2, 3, 4) for slow, *who in SLOW],
         ('Number(side === "empty")', "0")),
-    OracleCheck("ring: ended", ended, settings, ("Math.max(now, free[unit])", "now")),
-    OracleCheck("ring: always busy", each(lambda setting: setting["stages"] == 2),  # by the chapter's clocks
+    OracleCheck("hopper_ring: ended", ended, settings, ("Math.max(now, free[unit])", "now")),
+    OracleCheck("hopper_ring: always busy", each(lambda setting: setting["stages"] == 2),  # by the chapter's clocks
         lambda: [[setting(stages, copy=512)] for stages in (1, 2)], ("(last - first)", "last")),
 ]  # fmt: skip

@@ -2,12 +2,12 @@
 import { html, nothing, svg } from "lit-html";
 import { Refused } from "./frame.js";
 import { formatNumber, menu, requireInteger, slider } from "./controls.js";
-import { busy, simulate } from "./ring.model.js";
+import { busy, simulate } from "./hopper_ring.model.js";
 
 const initial = { stages: 2, consumers: 2, copy: 512, product: 512, softmax: 512, bug: "none", step: 3 };
 
 /** @typedef {typeof initial} State */
-/** @typedef {import("./ring.model.js").Bar} Bar */
+/** @typedef {import("./hopper_ring.model.js").Bar} Bar */
 
 const USES = 6; // of each ring, as many as the chapter follows
 /** @type {[string, string][]} */
@@ -17,7 +17,7 @@ const BUGS = [
   ["consumers", "the consumers wait for the other bit"],
   ["greedy", "the producer doesn’t wait"],
 ];
-/** @type {import("./ring.model.js").Tensor[]} */
+/** @type {import("./hopper_ring.model.js").Tensor[]} */
 const TENSORS = ["K", "V"];
 
 /** @param {State} state */
@@ -37,7 +37,7 @@ function run(state) {
     product,
     softmax,
     blocks: USES,
-    bug: /** @type {import("./ring.model.js").Bug} */ (bug),
+    bug: /** @type {import("./hopper_ring.model.js").Bug} */ (bug),
   });
 }
 
@@ -58,7 +58,7 @@ function rings(state) {
   const { bars, now } = current(state);
   const reads = bars.filter(({ kind }) => kind === "scores" || kind === "output").filter(during(now.clock));
   const place = (
-    /** @type {import("./ring.model.js").Tensor} */ tensor,
+    /** @type {import("./hopper_ring.model.js").Tensor} */ tensor,
     /** @type {number} */ index,
     /** @type {number} */ y,
   ) => {
@@ -84,7 +84,7 @@ function rings(state) {
   </svg>`;
 }
 
-/** @param {import("./ring.model.js").Wait} wait */
+/** @param {import("./hopper_ring.model.js").Wait} wait */
 const waited = ({ tensor, place, side, bit }) => `waits until ${side} ${tensor}${place} has ended phase ${bit}`;
 
 /** Who does what, in words. @param {State} state */

@@ -3,13 +3,13 @@ import { html, nothing, svg } from "lit-html";
 import { barsAt, drawBars } from "./bars.js";
 import { typeset } from "./frame.js";
 import { checkbox, parseNumbers, requireInteger, slider, textField } from "./controls.js";
-import { blocks, chain, fixed, frame, numberWord, plain, readInBlocks, says, schedule } from "./stream.model.js";
+import { blocks, chain, fixed, frame, numberWord, plain, readInBlocks, says, schedule } from "./online_softmax.model.js";
 import { bracket, clamp, group, hundredths, late, path, power, rect, stage, text } from "./strokes.js";
 
 const initial = { scores: "1 0 2 1 0 2", block: 2, forget: false, step: 0 };
 
 /** @typedef {typeof initial} State */
-/** @typedef {import("./stream.model.js").Run} Run */
+/** @typedef {import("./online_softmax.model.js").Run} Run */
 /** @typedef {ReturnType<typeof frame>} Frame */
 /** @typedef {ReturnType<typeof layout>} Layout */
 

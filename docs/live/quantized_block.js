@@ -1,7 +1,7 @@
 // Numbers that share a scale: their codes, their bytes and what comes back, in four bits and in eight.
 import { html, nothing } from "lit-html";
 import { decode, spelt } from "./bits.model.js";
-import { pack, quantize, rms, SCHEMES } from "./block.model.js";
+import { pack, quantize, rms, SCHEMES } from "./quantized_block.model.js";
 import { Refused } from "./frame.js";
 import { button, choice, formatNumber, menu, parseNumber, parseNumbers, slider, table, textField } from "./controls.js";
 
