@@ -78,9 +78,9 @@ const asks = {
   "quantized_block: quantized": (m) => (name, row, given) => {
     const { tensor, blocks } = m.quantize(m.SCHEMES[name], row, given);
     const codes = m.pack(m.SCHEMES[name], blocks.flatMap(({ codes }) => codes));
-    return [codes, blocks.flatMap(({ scale }) => scale ?? []), tensor, blocks.flatMap(({ back }) => back)];
+    return [codes, blocks.flatMap(({ scale }) => scale ?? []), tensor, blocks.flatMap(({ decoded }) => decoded)];
   },
-  "quantized_block: back": (m) => (name, row) => asks["quantized_block: quantized"](m)(name, row)[3],
+  "quantized_block: decoded": (m) => (name, row) => asks["quantized_block: quantized"](m)(name, row)[3],
   "one_head: words": (m) => () => m.WORDS,
   "one_head: clicks": (m) => (wrong, slowly) => {
     const [, ...steps] = m.launch(m.WORDS, wrong, slowly);
@@ -114,7 +114,7 @@ const asks = {
   "hopper_ring: waits": (m) => (setting, worker, side) =>
     m.simulate(setting).moments.map(({ waits }) => waits[worker])
       .filter((wait) => wait && wait.side === side && wait.tensor === (side === "full" ? "K" : "V"))
-      .filter((wait, i, all) => !i || wait.place !== all[i - 1].place || wait.bit !== all[i - 1].bit).map(({ place, bit }) => [place, bit]),
+      .filter((wait, i, all) => !i || wait.stage !== all[i - 1].stage || wait.bit !== all[i - 1].bit).map(({ stage, bit }) => [stage, bit]),
   "hopper_ring: ended": (m) => (setting) => {
     const { bars, hung } = m.simulate(setting);
     const wrong = bars.some((bar) => bar.wrong);
@@ -122,5 +122,5 @@ const asks = {
     const alone = ["copy", "scores output", "softmax"].every((kinds) => line(kinds).every((bar, i, all) => !i || all[i - 1].end <= bar.start));
     return ["consumers", "greedy"].includes(setting.bug) ? wrong : [hung, wrong, bars.length, alone];
   },
-  "hopper_ring: always busy": (m) => (setting) => m.busy(m.simulate(setting).bars) === 1,
+  "hopper_ring: always busy": (m) => (setting) => m.tensorCoreShare(m.simulate(setting).bars) === 1,
 };

@@ -83,15 +83,15 @@ def bit(side: str, function: str):
         node for node in ast.walk(body) if isinstance(node, ast.Call) and ast.unparse(node.func) == "mbarrier.wait"
     ]
     assert side in ast.unparse(wait.args[0])
-    return lambda use, stages: eval(ast.unparse(wait.args[1]), {"tile_number": use, "STAGES": stages})
+    return lambda tile_number, stages: eval(ast.unparse(wait.args[1]), {"tile_number": tile_number, "STAGES": stages})
 
 
 @each
 def waits(setting, worker, side):
-    """A slow copy holds up the consumers at every use of K, and a slow softmax the producer once its ring is full."""
+    """A slow copy holds up the consumers at every tile of K, and a slow softmax the producer once its ring is full."""
     stages, full = setting["stages"], side == "full"
     of = bit(side, "wait_for_tile" if full else "fetch")
-    return [[use % stages, of(use, stages)] for use in range(0 if full else stages, setting["blocks"])]
+    return [[tile % stages, of(tile, stages)] for tile in range(0 if full else stages, setting["blocks"])]
 
 
 SLOW = [({"copy": 10**6}, 1, "full"), ({"softmax": 10**6}, 0, "empty")]
