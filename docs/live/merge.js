@@ -58,7 +58,7 @@ function drawRow(scores, { readers }, cut, at) {
     return [
       rect(at.x(from), y - 4, end(to) - at.x(from), 4, "ink"),
       text(at.x(from) + (at.small && i ? 6 : 0), y - 12, "soft halo", name),
-      bracket(at.x(from), end(to), at.bracket, i ? "second" : "first", at.apart),
+      bracket(at.x(from), end(to), at.bracket, i ? "second" : "first", at.blockGap),
     ];
   });
   return [path(`M0 ${at.zero}H${at.bars}`, "line thin"), bars, lines];
