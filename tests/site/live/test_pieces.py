@@ -16,7 +16,7 @@ from tests.site.test_browser import axe
 FOLDER = ROOT / "docs" / "live"
 NAMES = Pieces(FOLDER).names()
 EXPORTED = {name: (FOLDER / f"{name}.js").read_text().partition("export default")[2] for name in NAMES}
-STEPS = [name for name in NAMES if re.search(r"\bsteps\b", EXPORTED[name])]
+STEPS = [name for name in NAMES if re.search(r"\blastStep\b", EXPORTED[name])]
 SHARED = {"frame.js", "controls.js"}
 LIGHT = 15_000  # bytes, compressed
 FINGER = 44  # pixels
