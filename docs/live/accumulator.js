@@ -3,7 +3,7 @@ import { html, svg } from "lit-html";
 import { columns, last } from "./accumulator.model.js";
 import { barsAt, drawBars } from "./bars.js";
 import { checkbox, parseNumbers, textField } from "./controls.js";
-import { output, plain, readInBlocks, schedule } from "./stream.model.js";
+import { output, plain, readInBlocks, schedule } from "./online_softmax.model.js";
 import { bracket, group, path, power, rect, stage, text } from "./strokes.js";
 
 const initial = { scores: "1 0 2 1 0 2", forget: false, step: 0 };
@@ -11,7 +11,7 @@ const VALUES = [[10, 0], [10, 0], [10, 0], [0, 10], [0, 10], [0, 10]];
 const TEN = 10; // of a value is as tall as 1 of the sum, so both numbers together are as tall as their sum
 
 /** @typedef {typeof initial} State */
-/** @typedef {import("./stream.model.js").Run} Run */
+/** @typedef {import("./online_softmax.model.js").Run} Run */
 /** @typedef {ReturnType<typeof columns>} Frame */
 /** @typedef {ReturnType<typeof layout>} Layout */
 

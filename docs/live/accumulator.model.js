@@ -1,8 +1,8 @@
 // What rides along with the sum: the values, each times its score's exponential, and in the end all of it divided by
 // the sum.
-import { blocks, frame } from "./stream.model.js";
+import { blocks, frame } from "./online_softmax.model.js";
 
-/** @typedef {import("./stream.model.js").Run} Run */
+/** @typedef {import("./online_softmax.model.js").Run} Run */
 
 /**
  * The columns so many milliseconds into step k: the sum, then each number of the accumulator. A column's first piece is

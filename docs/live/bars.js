@@ -1,10 +1,10 @@
 // A row of scores that arrives in blocks, as bars, with a line that rests on the tallest so far.
 import { nothing, svg } from "lit-html";
-import { plain } from "./stream.model.js";
+import { plain } from "./online_softmax.model.js";
 import { bracket, group, path, rect, text } from "./strokes.js";
 
-/** @typedef {import("./stream.model.js").Run} Run */
-/** @typedef {ReturnType<typeof import("./stream.model.js").frame>} Frame */
+/** @typedef {import("./online_softmax.model.js").Run} Run */
+/** @typedef {ReturnType<typeof import("./online_softmax.model.js").frame>} Frame */
 /** @typedef {ReturnType<typeof barsAt>} BarsAt */
 
 /**
@@ -14,15 +14,16 @@ import { bracket, group, path, rect, text } from "./strokes.js";
  */
 export function barsAt({ scores, block, steps }, bars, small, top, floor) {
   const [n, blocks] = [scores.length, steps.length - 1];
-  const [gap, apart] = [Math.min(small ? 6 : 16, (0.2 * bars) / n), Math.min(small ? 14 : 48, (0.4 * bars) / blocks)];
-  const bar = (bars - (blocks - 1) * apart - (n - blocks) * gap) / n;
+  const gap = Math.min(small ? 6 : 16, (0.2 * bars) / n);
+  const blockGap = Math.min(small ? 14 : 48, (0.4 * bars) / blocks);
+  const bar = (bars - (blocks - 1) * blockGap - (n - blocks) * gap) / n;
   const finite = scores.filter(Number.isFinite);
   const low = Math.min(0, ...finite);
   const high = Math.max(low + 1, ...finite);
   const score = (/** @type {number} */ s) => floor - ((Math.max(low, s) - low) * (floor - top)) / (high - low);
   return {
-    bars, bar, gap, apart, floor, score,
-    x: (/** @type {number} */ i) => i * (bar + gap) + Math.floor(i / block) * (apart - gap),
+    bars, bar, gap, blockGap, floor, score,
+    x: (/** @type {number} */ i) => i * (bar + gap) + Math.floor(i / block) * (blockGap - gap),
     zero: score(0),
     row: floor + (small ? 26 : 32), // the scores' baseline
     bracket: floor + (small ? 40 : 48), // their brackets, each with a word below
@@ -64,7 +65,7 @@ export function drawBars(run, now, at) {
   });
   const brackets = Array.from({ length: run.steps.length - 1 }, (_, block) => {
     const [first, last] = [block * run.block, Math.min((block + 1) * run.block, run.scores.length) - 1];
-    return bracket(at.x(first), at.x(last) + at.bar, at.bracket, now.bars[last].when, at.apart);
+    return bracket(at.x(first), at.x(last) + at.bar, at.bracket, now.bars[last].when, at.blockGap);
   });
   const y = now.asked ? at.floor + (at.score(now.line) - at.floor) * now.asked : at.floor;
   const name = svg`max <tspan class="big">${plain(now.max)}</tspan>`;

@@ -1,5 +1,5 @@
 // A step of decode: where a token lies, how the blocks are shared out, and what the programs' parts make together.
-import { empty, output, update } from "./stream.model.js";
+import { empty, output, update } from "./online_softmax.model.js";
 
 /**
  * Which entry of the page table a token's page is, and which row of the page it has.

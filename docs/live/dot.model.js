@@ -1,5 +1,5 @@
 // What a dot product is made of: the products, their sum, and what lengths and angle say of it.
-import { dot, sum } from "./row.model.js";
+import { dot, sum } from "./attention_row.model.js";
 
 /** @param {number[]} a */
 export const length = (a) => Math.hypot(...a);

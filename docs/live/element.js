@@ -1,5 +1,5 @@
-// <live-piece name="stream" state='{"block": "2"}'>: loads the piece when it comes near, and draws it anew with each
-// change.
+// <live-piece name="online_softmax" state='{"block": "2"}'>: loads the piece when it comes near, and draws it anew with
+// each change.
 import { nothing, render } from "lit-html";
 import { clampStep, drawPiece, Refused, stateFrom } from "./frame.js";
 

@@ -13,7 +13,7 @@ import {
   textField,
   vector,
 } from "./controls.js";
-import { output } from "./stream.model.js";
+import { output } from "./online_softmax.model.js";
 
 const initial = {
   queries: "1 0, 1 1, 0 1",

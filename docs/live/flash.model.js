@@ -1,5 +1,5 @@
 // FlashAttention in numbers: which tiles each program visits, and what it keeps, as kernels/flash has both.
-import { empty, output, update } from "./stream.model.js";
+import { empty, output, update } from "./online_softmax.model.js";
 
 /**
  * Rows of queries, keys, values and of the gradient that arrives from above, and how they are cut.

@@ -1,5 +1,5 @@
 // One attention step over one sentence. The vectors were chosen by hand; a model learns them.
-import { dot, softmax, weightedSum } from "./row.model.js";
+import { dot, softmax, weightedSum } from "./attention_row.model.js";
 
 /**
  * What a word looks for, what it offers, what it hands over, and its query in words.

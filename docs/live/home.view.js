@@ -13,15 +13,15 @@ import { attend, endings, features, sentence } from "./home.model.js";
 /** @typedef {{pick: (asker: number) => void, swap: () => void}} Answers */
 
 const MOVE = 400; // milliseconds
-const WORTH = 10; // of each word's four numbers together
-const LITTLE = 0.05; // a smaller share is drawn, and its number stays unseen
-const ACROSS = { length: 860, room: 150, down: false }; // the place of the ribbons above the words
-const DOWN = { length: 440, room: 56, down: true }; // and beside them
+const TOTAL_PER_WORD = 10; // of each word's four numbers together
+const HIDDEN_SHARE = 0.05; // below it a share is drawn, and its number stays unseen
+const RIBBONS_ABOVE = { length: 860, room: 150, down: false }; // where they lie above the words
+const RIBBONS_BESIDE = { length: 440, room: 56, down: true }; // and beside the words, on a phone
 
 /** @param {string} ending */
-const it = (ending) => sentence(ending).findIndex(({ word }) => word === "it");
+const indexOfIt = (ending) => sentence(ending).findIndex(({ word }) => word === "it");
 /** @param {string} ending */
-const other = (ending) => endings[1 - endings.indexOf(ending)];
+const otherEnding = (ending) => endings[1 - endings.indexOf(ending)];
 /** @param {number} share */
 const percent = (share) => `${Math.round(100 * share)} %`;
 /** @param {number} x @param {number} [digits] */
@@ -33,7 +33,7 @@ const mix = (from, to, part) => to.map((x, i) => from[i] + part * (x - from[i]))
 
 /** @returns {State} */
 function first() {
-  const asker = it(endings[0]);
+  const asker = indexOfIt(endings[0]);
   const { shares } = attend(sentence(endings[0]), asker);
   return { ending: endings[0], asker, event: "start", said: true, shown: shares, blended: shares, grown: 1 };
 }
@@ -81,7 +81,7 @@ export function ribbons(shares, asker, { length, room, down }, grown) {
   return outlines;
 }
 
-/** @param {State} state @param {typeof ACROSS} where @param {string} name */
+/** @param {State} state @param {typeof RIBBONS_ABOVE} where @param {string} name */
 function arcs({ shown, asker, grown }, where, name) {
   const box = where.down ? `0 0 ${where.room} ${where.length}` : `0 0 ${where.length} ${where.room}`;
   const outlines = ribbons(shown, asker, where, grown);
@@ -135,10 +135,10 @@ function sums({ ending, asker }) {
  */
 function example({ ending, asker, shown }) {
   const words = sentence(ending);
-  const one = words.map(({ value }, i) => (Math.max(...value) === WORTH ? shown[i] : 0));
+  const one = words.map(({ value }, i) => (Math.max(...value) === TOTAL_PER_WORD ? shown[i] : 0));
   const i = one.indexOf(Math.max(...one));
-  const takes = html`<span><em>${words[asker].word}</em> takes </span>${percent(shown[i])} of ${WORTH}`;
-  const style = `--i: ${i}; --f: ${words[i].value.indexOf(WORTH)}`;
+  const takes = html`<span><em>${words[asker].word}</em> takes </span>${percent(shown[i])} of ${TOTAL_PER_WORD}`;
+  const style = `--i: ${i}; --f: ${words[i].value.indexOf(TOTAL_PER_WORD)}`;
   return html`<span class="example" aria-hidden="true" style=${style}>${takes}</span>`;
 }
 
@@ -150,7 +150,7 @@ function view(state, answers) {
   const most = 0.99 * Math.max(...shares);
   const column = (/** @type {import("./home.model.js").Word} */ { word, value }, /** @type {number} */ i) => html`
     <label class="word" style="--i: ${i}"><input type="radio" name="asker" .checked=${i === asker} @change=${() => answers?.pick(i)}><span>${word}</span></label>
-    <span class="share ${shares[i] > most ? "most" : shares[i] < LITTLE ? "little" : ""}" style="--i: ${i}">${percent(shown[i])}</span>
+    <span class="share ${shares[i] > most ? "most" : shares[i] < HIDDEN_SHARE ? "little" : ""}" style="--i: ${i}">${percent(shown[i])}</span>
     ${value.map((amount, feature) => {
       const style = `--i: ${i}; --f: ${feature}; --amount: ${amount}; --share: ${shown[i].toFixed(4)}`;
       return html`<span class="cell" aria-hidden="true" style=${style}><i></i><b></b></span>`;
@@ -165,14 +165,14 @@ function view(state, answers) {
   return html`
     <fieldset class="stage" ?disabled=${!answers}>
       <legend>Which word asks?</legend>
-      ${arcs(state, ACROSS, "across")}${arcs(state, DOWN, "down")}
+      ${arcs(state, RIBBONS_ABOVE, "across")}${arcs(state, RIBBONS_BESIDE, "down")}
       ${words.map(column)}
       ${example(state)}
       ${features.map(output)}
       <span class="outname">what <em>${words[asker].word}</em> takes home</span>
     </fieldset>
     <div class="controls">
-      <button type="button" class="md-button md-button--primary" @click=${() => answers?.swap()}>Change <em>${ending}</em> to <em>${other(ending)}</em></button>
+      <button type="button" class="md-button md-button--primary" @click=${() => answers?.swap()}>Change <em>${ending}</em> to <em>${otherEnding(ending)}</em></button>
       <p class="says ${state.said ? "" : "soon"}" role="status">${says(state)}</p>
     </div>
     <details><summary>Show the dot products</summary><div class="scroll">${sums(state)}</div></details>`;
@@ -215,11 +215,11 @@ export function start(place) {
     if (calm.matches) return;
     const stage = /** @type {HTMLElement} */ (box.querySelector(".stage"));
     const home = stage.getBoundingClientRect();
-    const outs = [...stage.querySelectorAll(".out")].map((out) => out.querySelectorAll("i"));
+    const outputBars = [...stage.querySelectorAll(".out")].map((out) => out.querySelectorAll("i"));
     stage.querySelectorAll(".cell > b").forEach((part, n) => {
       const from = part.getBoundingClientRect();
       if (from.width < 1) return;
-      const to = outs[n % features.length][Math.floor(n / features.length)].getBoundingClientRect();
+      const to = outputBars[n % features.length][Math.floor(n / features.length)].getBoundingClientRect();
       const copy = document.createElement("i");
       copy.className = "flying";
       Object.assign(copy.style, {
@@ -248,7 +248,7 @@ export function start(place) {
   /** @type {Answers} */
   const answers = {
     pick: (asker) => change({ asker, event: "pick" }),
-    swap: () => change({ ending: other(state.ending), asker: it(state.ending), event: "swap" }),
+    swap: () => change({ ending: otherEnding(state.ending), asker: indexOfIt(state.ending), event: "swap" }),
   };
   draw({});
   place.replaceChildren(box);

@@ -4,7 +4,7 @@ import { html, nothing, svg } from "lit-html";
 import { barsAt } from "./bars.js";
 import { mergeReaders } from "./merge.model.js";
 import { grip, parseNumbers, requireInteger, textField } from "./controls.js";
-import { fixed, numberWord, plain, readInBlocks } from "./stream.model.js";
+import { fixed, numberWord, plain, readInBlocks } from "./online_softmax.model.js";
 import { bracket, group, path, power, rect, stage, text } from "./strokes.js";
 
 const initial = { scores: "1 0 2 1 0 2", cut: 2 };
@@ -58,7 +58,7 @@ function drawRow(scores, { readers }, cut, at) {
     return [
       rect(at.x(from), y - 4, end(to) - at.x(from), 4, "ink"),
       text(at.x(from) + (at.small && i ? 6 : 0), y - 12, "soft halo", name),
-      bracket(at.x(from), end(to), at.bracket, i ? "second" : "first", at.apart),
+      bracket(at.x(from), end(to), at.bracket, i ? "second" : "first", at.blockGap),
     ];
   });
   return [path(`M0 ${at.zero}H${at.bars}`, "line thin"), bars, lines];

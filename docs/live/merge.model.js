@@ -1,5 +1,5 @@
 // Two readers share a row: the state of each, and what both are worth once they're measured from the same maximum.
-import { empty, expBelow, update } from "./stream.model.js";
+import { empty, expBelow, update } from "./online_softmax.model.js";
 
 /** @param {number[]} scores @param {number} cut how many the first reader gets */
 export function mergeReaders(scores, cut) {

@@ -1,7 +1,7 @@
 // A kernel at work: memory, three programs that visit it, each at its bench, and the lines that they run.
 import { html, nothing } from "lit-html";
 import { launch, LINES, output, programStep, range, source, WORDS } from "./one_head.model.js";
-import { draw, HEIGHTS, lookOf, PROGRAMS, twice, WIDEST } from "./one_head.machine.js";
+import { draw, HEIGHTS, lookOf, needsTwoChanges, PROGRAMS, WIDEST } from "./one_head.machine.js";
 import { says } from "./one_head.sentences.js";
 import { checkbox, formatNumber, vector } from "./controls.js";
 import { stage } from "./strokes.js";
@@ -121,7 +121,7 @@ function picture(state, set, { width, elapsed }) {
 function duration(state) {
   const { moments, all: lines } = all(state)[state.step];
   if (lines) return LINE * lines.length;
-  return twice(moments[0]) ? 2 * BEAT : BEAT;
+  return needsTwoChanges(moments[0]) ? 2 * BEAT : BEAT;
 }
 
 /** What the button for the next step says. @param {State} state */

@@ -21,8 +21,8 @@ const DIM = WORDS.q[0].length;
 const PLACES = padded(KEYS);
 export const HEIGHTS = /** @type {[number, number]} */ ([340, 450]); // in pixels, on a phone and elsewhere
 export const WIDEST = 516; // as in the stylesheet
-const TINT = 0.2; // how much of its colour a number's ground has
-const READ = 0.42; // and while it's read
+const GROUND_ALPHA = 0.2; // how much of its colour a number's ground has
+const READ_ALPHA = 0.42; // and while it's read
 
 /** The tables in memory, and whose colour each has. @type {[Tensor, string, string, string][]} */
 const TABLES = [
@@ -39,12 +39,12 @@ const ROWS = ["scores", "exponentials", "weights"];
 export const lookOf = (/** @type {string} */ name) => (name === "output" ? "ink" : ROWS.includes(name) ? "rose" : name);
 const rowOf = (/** @type {Step["held"]} */ held) => ROWS.findLast((name) => held[name]);
 /** Whether the program has stored its row. @param {Step} step */
-const over = ({ moments }) => moments.some(({ line }) => line === LINES.store);
+const hasStored = ({ moments }) => moments.some(({ line }) => line === LINES.store);
 /**
  * Lines that need two changes: a product before its sum, a row that goes out before the rest is forgotten.
  * @param {import("./one_head.model.js").Moment} moment
  */
-export const twice = ({ line }) => line === LINES.score || line === LINES.add || line === LINES.store;
+export const needsTwoChanges = ({ line }) => line === LINES.score || line === LINES.add || line === LINES.store;
 
 /**
  * Above memory there is room for the loads of each row; what a program makes is on its bench from left to right.
@@ -105,7 +105,7 @@ function drawLoads(x, { y, width, look }, programs, fresh, { wrong, first }, hig
     programs.map((program, i) => {
       const [top, lit] = [y - 3 - (i + 1) * high, fresh && i === count - 1];
       const number = text(x, top + high / 2 + 4, `small middle ${lit ? "paper" : "ink"}`, program);
-      const block = rect(x + 1.5 - width / 2, top, width - 3, high - 2, look, lit ? 1 : READ);
+      const block = rect(x + 1.5 - width / 2, top, width - 3, high - 2, look, lit ? 1 : READ_ALPHA);
       return group(lit ? first : 1, block, wrong ? nothing : number);
     }),
     most ? text(x, y - 9 - count * high, `middle strong ${count === most ? "violet" : "soft"}`, `${count}×`) : nothing,
@@ -139,7 +139,7 @@ function drawTable(table, now, at, most) {
       const empty = numbers[row * DIM] === null;
       const fresh = touched.some((i) => Math.floor(i / DIM) === row);
       return [
-        empty ? nothing : rect(cell.x, y, width, DIM * height, look, TINT),
+        empty ? nothing : rect(cell.x, y, width, DIM * height, look, GROUND_ALPHA),
         outline(cell, empty ? "thin soft dots" : `thin ${look}`),
         stored ? nothing : drawLoads(cell.x + width / 2, table, programs, fresh, now, high, most),
       ];
@@ -150,7 +150,7 @@ function drawTable(table, now, at, most) {
       const look = `${lit.includes(i) ? "paper strong" : "ink"} ${missed(i, number) ? "wrong" : ""}`;
       return written(inMemory(table, i), number, look);
     }),
-    step.held.own && !over(step) && (stored || tensor === "q") ? outline(own, stored ? "thin ink dashes" : "ink") : nothing,
+    step.held.own && !hasStored(step) && (stored || tensor === "q") ? outline(own, stored ? "thin ink dashes" : "ink") : nothing,
   ];
 }
 
@@ -163,14 +163,14 @@ function drawVector(program, register, { step, before, first, second }, at) {
   const old = before.program === step.program ? before.held[register] : undefined;
   const writing = step.moments.find(({ writes }) => writes.includes(register));
   const read = step.moments.some(({ reads }) => reads.includes(register));
-  const made = !writing ? 1 : writing.touch ? Number(first === 1) : twice(writing) ? second : first;
+  const made = !writing ? 1 : writing.touch ? Number(first === 1) : needsTwoChanges(writing) ? second : first;
   const cells = range(DIM).map((i) => at.held(program, register, i));
   const solid = writing?.touch && made;
   return [
     group(
       old ? 1 : made,
       outline(cells[0], `thin ${look}`),
-      cells.map((cell) => ground(cell, look, solid ? 1 : writing || read ? READ : TINT)),
+      cells.map((cell) => ground(cell, look, solid ? 1 : writing || read ? READ_ALPHA : GROUND_ALPHA)),
     ),
     cells.map((cell, i) =>
       old && made < 0.5 ? written(cell, old[i], "ink") : written(cell, now[i], solid ? "paper strong" : "ink", made),
@@ -188,7 +188,7 @@ function drawRow(program, { step, before, first, second }, at) {
   if (!name) return nothing;
   const earlier = before.program === step.program ? rowOf(before.held) : undefined;
   const writing = step.moments.find(({ writes }) => writes.includes(name));
-  const made = writing ? (twice(writing) ? second : first) : 1;
+  const made = writing ? (needsTwoChanges(writing) ? second : first) : 1;
   const full = (/** @type {string} */ name, /** @type {number} */ x) => Math.max(0, x) / (name === "scores" ? DIM : 1);
   return step.held[name].map((number, i) => {
     const cell = at.held(program, name, i);
@@ -230,7 +230,7 @@ function drawNames(program, { step: { held } }, at) {
  */
 function drawBench(program, now, at, paper) {
   const { step, second, wrong } = now;
-  const here = program === step.program && !over(step);
+  const here = program === step.program && !hasStored(step);
   const line = path(`M${at.name - 8} ${at.bench(program) + 1}H${at.width}`, here ? "ink" : "line thin");
   if (program > step.program) return line;
   const ended = { ...step, program, moments: [], held: run(WORDS, program, wrong).slice(-1)[0].held };
@@ -303,7 +303,7 @@ function drawWires({ step }, at) {
 /** @param {Frame} now @param {number} width @param {number} height @param {boolean} paper */
 export function draw(now, width, height, paper) {
   const at = layout(width, height);
-  const ended = over(now.step) && now.step.program === PROGRAMS - 1 && !now.replay;
+  const ended = hasStored(now.step) && now.step.program === PROGRAMS - 1 && !now.replay;
   const counts = range(KEYS).map((row) => visitors(now.step, "k", row, DIM).length);
   return [
     paper ? nothing : drawWires(now, at),

@@ -1,5 +1,5 @@
 // The sentence of snippets/three_matmuls/sentence.py: what each word asks for and offers, and who looks at whom.
-import { causal, products, shares } from "./row.model.js";
+import { causal, products, shares } from "./attention_row.model.js";
 
 /** thing, action, place, link: chosen by hand, not trained */
 export const QUERIES = [[2, 0, 1, 0], [1, 2, 0, 0], [2, 0, 1, 1], [0, 1, 3, 0], [2, 0, 1, 0], [0, 1, 0, 2]];

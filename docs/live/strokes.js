@@ -20,16 +20,16 @@ export const path = (/** @type {string} */ d, /** @type {string} */ look, opacit
 export const power = (/** @type {number} */ exponent) =>
   svg`<tspan class="e">e</tspan><tspan class="sup" dy="-.5em">${formatNumber(Math.round(10 * exponent) / 10)}</tspan>`;
 /** How far a change is that waits for half of another one. @param {number} part */
-export const late = (part) => clamp(0, 2 * part - 1, 1);
+export const secondHalf = (part) => clamp(0, 2 * part - 1, 1);
 
 /**
  * A word below a line that spans what it names.
  * @param {number} x @param {number} right @param {number} y @param {string} name
- * @param {number} [apart] how far the word may stick out
+ * @param {number} [overhang] how far the word may stick out
  */
-export function bracket(x, right, y, name, apart = 0) {
+export function bracket(x, right, y, name, overhang = 0) {
   const look = name === "now" ? "ink strong" : "soft";
-  const fits = right - x + apart > 8 * name.length + 4;
+  const fits = right - x + overhang > 8 * name.length + 4;
   return [
     path(`M${x} ${y}H${right}`, look === "soft" ? "line thin" : "ink"),
     fits ? text((x + right) / 2, y + 18, `small middle ${look}`, name) : nothing,

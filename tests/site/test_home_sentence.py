@@ -55,7 +55,7 @@ def test_each_word_computes_what_the_library_does(pieces):
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_wrong_model_is_rejected(wrong, tmp_path):
-    for name in (MODEL, "row.model.js"):
+    for name in (MODEL, "attention_row.model.js"):
         shutil.copy(LIVE / name, tmp_path)
     text = (tmp_path / MODEL).read_text()
     assert WRONG[wrong][0] in text

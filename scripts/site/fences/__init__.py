@@ -159,7 +159,7 @@ class Fences:
 
     @fence("caption")
     def live(self, body: str, options: dict, md) -> str:
-        """A piece and its first state: ``stream scores="1 2 5 3" block=2 key="#!value snippet.table.column .9g"``.
+        """A piece and its first state: ``quantized_block louder=2 key="#!value snippet.table.column .9g"``.
 
         What awaits its run is left out of the state, and the page says so. A caption may have two parts,
         "to begin with | once the last step is done".

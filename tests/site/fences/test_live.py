@@ -15,7 +15,7 @@ ROWS = {
     "rows": [{"element": i, "key": KEY[i], "value": VALUE[i]} for i in range(3)],
 }
 CAPTION = '{caption="A block."}'
-ASKED = 'block key="#!value first.rows.key .9g" value="#!value first.rows.value .9g" louder=2'
+ASKED = 'quantized_block key="#!value first.rows.key .9g" value="#!value first.rows.value .9g" louder=2'
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_a_state_takes_columns_of_a_record_and_the_page_says_where_it_ran(render
 
 
 def test_selectors_choose_rows_and_a_format_prints_each(renderer):
-    assert started(renderer, 'block key="#!value first.rows.key element=2 .2f"')[1] == {"key": "0.10"}
+    assert started(renderer, 'quantized_block key="#!value first.rows.key element=2 .2f"')[1] == {"key": "0.10"}
 
 
 def test_what_has_never_run_is_left_out_and_the_page_says_so(renderer):
@@ -70,5 +70,5 @@ def test_an_earlier_run_is_marked_and_a_stale_one_stops_the_build(renderer):
     ],
 )
 def test_a_row_that_is_not_there_stops_the_build_and_its_line_is_named(renderer, query, words):
-    message = renderer.refused(f'# One\n\n``` live {CAPTION}\nblock key="#!value {query}"\n```\n')
-    assert words in message and message.startswith(f"line 3: block: #!value {query}: ")
+    message = renderer.refused(f'# One\n\n``` live {CAPTION}\nquantized_block key="#!value {query}"\n```\n')
+    assert words in message and message.startswith(f"line 3: quantized_block: #!value {query}: ")

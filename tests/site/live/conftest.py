@@ -22,7 +22,7 @@ def started(page, name: str):
 
 @pytest.fixture
 def open_piece(visit):
-    """Opens a piece, started, in the state that the address asks for: ``open_piece("stream", step=2)``."""
+    """Opens a piece, started, in the state that the address asks for: ``open_piece("online_softmax", step=2)``."""
 
     def opened(name: str, width: int = 1280, **state):
         address = urlencode({f"{name}.{key}": value for key, value in state.items()})

@@ -15,7 +15,7 @@ MODEL_CALLS = Path(__file__).with_name("model_calls.js").read_text()
 
 @dataclass(frozen=True)
 class OracleCheck:
-    asks: str  # "row: attention" is a function of row.model.js, or what model_calls.js makes of several
+    asks: str  # "dot: turn" is a function of dot.model.js, or what model_calls.js makes of several
     oracle: Callable[[list], Iterable]  # all cases -> what is true of each
     cases: Callable[[], list]  # the arguments of each call, random ones and special ones
     wrong: tuple[str, str]  # a piece of the source, and what a mistake makes of it

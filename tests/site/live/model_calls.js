@@ -1,7 +1,7 @@
 // What the oracle checks ask of more than one function of a model at once; `m` is the module.
 const asks = {
-  "stream: sums": (m) => (scores, block) => m.readInBlocks(scores, block).steps.slice(1).map(({ max, sum }) => [max, sum]),
-  "stream: instants": (m) => (scores, block) => {
+  "online_softmax: sums": (m) => (scores, block) => m.readInBlocks(scores, block).steps.slice(1).map(({ max, sum }) => [max, sum]),
+  "online_softmax: instants": (m) => (scores, block) => {
     const run = m.readInBlocks(scores, block);
     return run.steps.slice(1).map((_, i) => {
       const [from, to, { line, shrink, drops }] = [m.frame(run, i + 1, 0), m.frame(run, i + 1), m.schedule(run, i + 1)];
@@ -9,13 +9,13 @@ const asks = {
       return [from.sum, to.sum, to.max, waits];
     });
   },
-  "stream: output": (m) => (scores, values, block) => {
+  "online_softmax: output": (m) => (scores, values, block) => {
     let state = m.empty(2);
     for (let i = 0; i < scores.length; i += block) state = m.update(state, scores.slice(i, i + block), values.slice(i, i + block));
     return m.output(state);
   },
   "accumulator: columns": (m) => (scores, values, forget) => {
-    const run = modules["stream.model.js"].readInBlocks(scores, 2, forget, values);
+    const run = modules["online_softmax.model.js"].readInBlocks(scores, 2, forget, values);
     const heights = (k, t) => m.columns(run, k, t).columns.map(({ height }) => height);
     return [...run.steps.slice(1).map((_, i) => [heights(i + 1, 0), heights(i + 1)]), heights(m.last(run))];
   },
@@ -23,7 +23,7 @@ const asks = {
     const { readers, parts, max, sum } = m.mergeReaders(scores, cut);
     return [...readers.map((reader) => [reader.max, reader.sum]), parts, max, sum];
   },
-  "row: causal": (m) => (q, k) => m.causal(m.products(q, k)).map(m.softmax),
+  "attention_row: causal": (m) => (q, k) => m.causal(m.products(q, k)).map(m.softmax),
   "dot: measured": (m) => (q, k) => {
     const { sum, lengths, angle, along } = m.measure(q, k);
     return [sum, ...lengths, Math.cos((angle * Math.PI) / 180), along];
@@ -45,13 +45,13 @@ const asks = {
   "cost: all": (m) => (s) => [m.squareBytes(s), m.rowBytes(s), m.qkvoBytes(s), m.eagerPeakBytes(s), m.fusedPeakBytes(s), m.attentionFlops(s), m.attentionFlops(s, true)],
   "units: printed": (m) => (how, value) => m[how](value, "B"),
   "balloon: held": (m) => (shape, memory) => [m.STEPS.map((_, step) => m.bytesHeld(shape, step)), m.last(shape, memory)],
-  "trips: by kernel": (m) => (form, shape) => {
+  "hbm_trips: by kernel": (m) => (form, shape) => {
     const all = m.trips(form, shape);
     const bytes = (kernel, up) => all.filter((trip) => trip.kernel === kernel && trip.up === up).reduce((sum, trip) => sum + trip.bytes, 0);
     const kernels = [...new Set(all.map(({ kernel }) => kernel))].map((kernel) => [kernel, bytes(kernel, true), bytes(kernel, false)]);
     return [kernels, all.filter(({ square }) => square).length, m.moved(all, 99, true)];
   },
-  "roof: examples": (m) => () => Object.entries(m.examples()).map(([name, { flops, moved }]) => [name, flops / 1e9, moved / 1e6]),
+  "roofline: examples": (m) => () => Object.entries(m.examples()).map(([name, { flops, moved }]) => [name, flops / 1e9, moved / 1e6]),
   "calculator: work": (m) => (model, n, batch, format) => [m.tokenBytes(model, format), m.prefill(model, n, batch), m.decode(model, n, batch, format)],
   "calculator: memory": (m) => (model, n, batch, format, gpus) => m.memory(model, n, batch, format, "H100", gpus),
   "calculator: limit": (m) => (flops, bytes, chips) => {
@@ -75,12 +75,12 @@ const asks = {
     return [code, ...asks["bits: around"](m)(name, code)];
   },
   "bits: encoded": (m) => (name, number) => m.encode(m.FORMATS[name], number),
-  "block: quantized": (m) => (name, row, given) => {
+  "quantized_block: quantized": (m) => (name, row, given) => {
     const { tensor, blocks } = m.quantize(m.SCHEMES[name], row, given);
     const codes = m.pack(m.SCHEMES[name], blocks.flatMap(({ codes }) => codes));
-    return [codes, blocks.flatMap(({ scale }) => scale ?? []), tensor, blocks.flatMap(({ back }) => back)];
+    return [codes, blocks.flatMap(({ scale }) => scale ?? []), tensor, blocks.flatMap(({ decoded }) => decoded)];
   },
-  "block: back": (m) => (name, row) => asks["block: quantized"](m)(name, row)[3],
+  "quantized_block: decoded": (m) => (name, row) => asks["quantized_block: quantized"](m)(name, row)[3],
   "one_head: words": (m) => () => m.WORDS,
   "one_head: clicks": (m) => (wrong, slowly) => {
     const [, ...steps] = m.launch(m.WORDS, wrong, slowly);
@@ -101,26 +101,26 @@ const asks = {
     const cells = new Set(all.flatMap((t) => Array.from({ length: t.height * t.width }, (_, i) => cell(t, i))));
     return [numbers, done.numbers, done.rows, done.columns, cells.size === size * size, perByte];
   },
-  "cells: viewed": (m) => (shape, strides, view) => {
+  "strides: viewed": (m) => (shape, strides, view) => {
     const cells = m.walk(shape, strides);
     const why = m.uneven(cells, view);
     return [cells, m.strides(cells, view), why !== null && new Set(m.gaps(why.line)).size > 1 && why.line.every((cell) => cells.includes(cell))];
   },
-  "cells: counted": (m) => (shape) => {
+  "strides: counted": (m) => (shape) => {
     const [own, last] = [m.contiguous(shape), shape.length - 1];
     const turned = m.walk(m.exchanged(shape, 0, last), m.exchanged(own, 0, last));
     return [own, m.exchanged(own, 0, last), m.inOrder(turned), m.slice(shape, last, shape[last] - 1)];
   },
-  "ring: waits": (m) => (setting, worker, side) =>
+  "hopper_ring: waits": (m) => (setting, worker, side) =>
     m.simulate(setting).moments.map(({ waits }) => waits[worker])
       .filter((wait) => wait && wait.side === side && wait.tensor === (side === "full" ? "K" : "V"))
-      .filter((wait, i, all) => !i || wait.place !== all[i - 1].place || wait.bit !== all[i - 1].bit).map(({ place, bit }) => [place, bit]),
-  "ring: ended": (m) => (setting) => {
+      .filter((wait, i, all) => !i || wait.stage !== all[i - 1].stage || wait.bit !== all[i - 1].bit).map(({ stage, bit }) => [stage, bit]),
+  "hopper_ring: ended": (m) => (setting) => {
     const { bars, hung } = m.simulate(setting);
     const wrong = bars.some((bar) => bar.wrong);
     const line = (kinds) => bars.filter(({ kind }) => kinds.includes(kind)).sort((a, b) => a.start - b.start || a.end - b.end);
     const alone = ["copy", "scores output", "softmax"].every((kinds) => line(kinds).every((bar, i, all) => !i || all[i - 1].end <= bar.start));
     return ["consumers", "greedy"].includes(setting.bug) ? wrong : [hung, wrong, bars.length, alone];
   },
-  "ring: always busy": (m) => (setting) => m.busy(m.simulate(setting).bars) === 1,
+  "hopper_ring: always busy": (m) => (setting) => m.tensorCoreShare(m.simulate(setting).bars) === 1,
 };

@@ -126,7 +126,7 @@ CHECKS = [
     OracleCheck("bits: encoded", encoded, numbers, ("x - floor === 0.5 && floor % 2 === 1", "x - floor === 0.5"),
         also=(("mantissa: 3, bias: 7, largest: 0x7e", "mantissa: 3, bias: 7, largest: 0x7f"),)),
     OracleCheck("bits: stored", stored, wide_numbers, ("format.bits > 8 ? Math.fround(number) : number", "number")),
-    OracleCheck("block: quantized", quantized, blocks, ("fround(x * inverse)", "x / (worth * tensor)"),
+    OracleCheck("quantized_block: quantized", quantized, blocks, ("fround(x * inverse)", "x / (blockScale * tensor)"),
         also=(("codes[2 * i] + 16 * (codes[2 * i + 1] ?? 0)", "16 * codes[2 * i] + (codes[2 * i + 1] ?? 0)"),)),
-    OracleCheck("block: back", recorded, recorded_rows, ("- Math.floor(Math.log2(largest(scheme.element)))", "- 3"), rel_tol=1e-9),
+    OracleCheck("quantized_block: decoded", recorded, recorded_rows, ("- Math.floor(Math.log2(largest(scheme.element)))", "- 3"), rel_tol=1e-9),
 ]  # fmt: skip

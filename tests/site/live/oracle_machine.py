@@ -83,15 +83,15 @@ def bit(side: str, function: str):
         node for node in ast.walk(body) if isinstance(node, ast.Call) and ast.unparse(node.func) == "mbarrier.wait"
     ]
     assert side in ast.unparse(wait.args[0])
-    return lambda use, stages: eval(ast.unparse(wait.args[1]), {"tile_number": use, "STAGES": stages})
+    return lambda tile_number, stages: eval(ast.unparse(wait.args[1]), {"tile_number": tile_number, "STAGES": stages})
 
 
 @each
 def waits(setting, worker, side):
-    """A slow copy holds up the consumers at every use of K, and a slow softmax the producer once its ring is full."""
+    """A slow copy holds up the consumers at every tile of K, and a slow softmax the producer once its ring is full."""
     stages, full = setting["stages"], side == "full"
     of = bit(side, "wait_for_tile" if full else "fetch")
-    return [[use % stages, of(use, stages)] for use in range(0 if full else stages, setting["blocks"])]
+    return [[tile % stages, of(tile, stages)] for tile in range(0 if full else stages, setting["blocks"])]
 
 
 SLOW = [({"copy": 10**6}, 1, "full"), ({"softmax": 10**6}, 0, "empty")]
@@ -118,11 +118,11 @@ def settings() -> list:
 
 CHECKS = [
     OracleCheck("tile: all", multiplied, lambda: CUTS, ("Math.min(edge, size - top)", "edge"), rel_tol=1e-12),
-    OracleCheck("cells: viewed", viewed, tensors, ("- cells[0]) ? own : null", "- cells[0]) ? own : own")),
-    OracleCheck("cells: counted", counted, tensors, ("product(shape.slice(axis + 1)));", "product(shape.slice(axis)));")),
-    OracleCheck("ring: waits", waits, lambda: [[setting(i, 1, **slow), *who] for i in (1, 2, 3, 4) for slow, *who in SLOW],
+    OracleCheck("strides: viewed", viewed, tensors, ("- cells[0]) ? own : null", "- cells[0]) ? own : own")),
+    OracleCheck("strides: counted", counted, tensors, ("product(shape.slice(axis + 1)));", "product(shape.slice(axis)));")),
+    OracleCheck("hopper_ring: waits", waits, lambda: [[setting(i, 1, **slow), *who] for i in (1, 2, 3, 4) for slow, *who in SLOW],
         ('Number(side === "empty")', "0")),
-    OracleCheck("ring: ended", ended, settings, ("Math.max(now, free[unit])", "now")),
-    OracleCheck("ring: always busy", each(lambda setting: setting["stages"] == 2),  # by the chapter's clocks
+    OracleCheck("hopper_ring: ended", ended, settings, ("Math.max(now, free[unit])", "now")),
+    OracleCheck("hopper_ring: always busy", each(lambda setting: setting["stages"] == 2),  # by the chapter's clocks
         lambda: [[setting(stages, copy=512)] for stages in (1, 2)], ("(last - first)", "last")),
 ]  # fmt: skip

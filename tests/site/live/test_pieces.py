@@ -16,7 +16,7 @@ from tests.site.test_browser import axe
 FOLDER = ROOT / "docs" / "live"
 NAMES = Pieces(FOLDER).names()
 EXPORTED = {name: (FOLDER / f"{name}.js").read_text().partition("export default")[2] for name in NAMES}
-STEPS = [name for name in NAMES if re.search(r"\bsteps\b", EXPORTED[name])]
+STEPS = [name for name in NAMES if re.search(r"\blastStep\b", EXPORTED[name])]
 SHARED = {"frame.js", "controls.js"}
 LIGHT = 15_000  # bytes, compressed
 FINGER = 44  # pixels
@@ -155,7 +155,7 @@ def test_a_link_carries_what_differs_and_brings_it_back(open_piece, name):
     started(piece.page, name)
     piece.page.wait_for_function("document.querySelector('.hb-live [ready]')")
     assert look(piece, "fields") == fields
-    if name not in ("row", "dot"):  # these tell what has changed
+    if name not in ("attention_row", "dot"):  # these tell what has changed
         assert look(piece, "shown") == shown
 
 
@@ -166,10 +166,12 @@ def test_what_moves_comes_to_rest_and_with_reduced_motion_it_is_there_at_once(vi
         return [piece.querySelector(".end .big").textContent, piece.querySelector(".hb-live__says").textContent.slice(0, 10)];
     }"""
     for motion, at_once, lasts in (("reduce", "1.368", "0s"), ("no-preference", "0.000", "0.4s")):
-        page = visit("live/?stream.step=0#live-stream")
+        page = visit("live/?online_softmax.step=0#live-online_softmax")
         page.emulate_media(reduced_motion=motion)
-        assert started(page, "stream").evaluate(press) == [at_once, "Six scores"]
-        page.wait_for_function("document.querySelector('#live-stream .end .big').textContent === '1.368'", timeout=5000)
+        assert started(page, "online_softmax").evaluate(press) == [at_once, "Six scores"]
+        page.wait_for_function(
+            "document.querySelector('#live-online_softmax .end .big').textContent === '1.368'", timeout=5000
+        )
         assert (
             page.locator("#live-balloon .moves").first.evaluate("(box) => getComputedStyle(box).transitionDuration")
             == lasts
@@ -177,7 +179,7 @@ def test_what_moves_comes_to_rest_and_with_reduced_motion_it_is_there_at_once(vi
 
 
 def test_a_piece_plays_pauses_and_goes_back_and_its_end_is_known(open_piece):
-    piece = open_piece("stream", step=0)
+    piece = open_piece("online_softmax", step=0)
     piece.locator(".hb-live__fold").click()
     button = lambda name: piece.get_by_role("button", name=name, exact=True)
     for name in ("Play", "Pause", "Next pair", "Back", "Play"):
@@ -263,7 +265,7 @@ def test_a_finger_taps_slides_and_scrolls(visit):
             assert look(piece, "shown") != shown, name
 
 
-@pytest.mark.parametrize(("name", "right", "down"), [("dot", 30, -60), ("roof", 60, -90)])
+@pytest.mark.parametrize(("name", "right", "down"), [("dot", 30, -60), ("roofline", 60, -90)])
 def test_what_a_finger_holds_follows_it_and_the_page_stays(visit, name, right, down):
     page = visit.go(visit.tab("light", 390, touch=True), "live/?dot.q=2 1&dot.k=1 -2")
     piece = started(page, name)
@@ -274,9 +276,9 @@ def test_what_a_finger_holds_follows_it_and_the_page_stays(visit, name, right, d
 
 
 def test_on_paper_the_picture_is_whole_and_no_control_is_left(open_piece):
-    piece = open_piece("stream", step=0)
+    piece = open_piece("online_softmax", step=0)
     page = piece.page
-    shows_its_end = ("accumulator", "one_head", "stream")
+    shows_its_end = ("accumulator", "one_head", "online_softmax")
     others = [started(page, name) for name in NAMES if name not in shows_its_end]
     drawn = [look(other, "read")[0] for other in others]
     page.emulate_media(media="print")

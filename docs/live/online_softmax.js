@@ -3,13 +3,13 @@ import { html, nothing, svg } from "lit-html";
 import { barsAt, drawBars } from "./bars.js";
 import { typeset } from "./frame.js";
 import { checkbox, parseNumbers, requireInteger, slider, textField } from "./controls.js";
-import { blocks, chain, fixed, frame, numberWord, plain, readInBlocks, says, schedule } from "./stream.model.js";
-import { bracket, clamp, group, hundredths, late, path, power, rect, stage, text } from "./strokes.js";
+import { blocks, chain, fixed, frame, numberWord, plain, readInBlocks, says, schedule } from "./online_softmax.model.js";
+import { bracket, clamp, group, hundredths, path, power, rect, secondHalf, stage, text } from "./strokes.js";
 
 const initial = { scores: "1 0 2 1 0 2", block: 2, forget: false, step: 0 };
 
 /** @typedef {typeof initial} State */
-/** @typedef {import("./stream.model.js").Run} Run */
+/** @typedef {import("./online_softmax.model.js").Run} Run */
 /** @typedef {ReturnType<typeof frame>} Frame */
 /** @typedef {ReturnType<typeof layout>} Layout */
 
@@ -83,7 +83,7 @@ function drawEntries(entries, lid, at) {
 function drawColumn(run, now, at) {
   const kept = at.tall(now.kept);
   let y = at.floor;
-  const opacity = late(now.moved) * (1 - now.fused);
+  const opacity = secondHalf(now.moved) * (1 - now.fused);
   /** @type {Entry[]} */
   const entries = [
     { y: at.floor - kept / 2, h: kept, name: at.small ? "old" : "old sum", value: now.kept, opacity },
@@ -97,7 +97,7 @@ function drawColumn(run, now, at) {
       h,
       name: power(exponent),
       value: height,
-      opacity: grown * (1 - late(ink + 0.5)),
+      opacity: grown * (1 - secondHalf(ink + 0.5)),
     });
     return rect(at.column, y, at.thick, h, "rose-fill piece", 1 - ink);
   });
@@ -139,7 +139,7 @@ function drawFactor(run, now, at) {
   const end = x - (at.small ? 10 : 14);
   const [from, to] = [at.floor - at.tall(before.sum), at.floor - at.tall(before.sum * now.scale)];
   const middle = (from + at.floor - at.tall(kept)) / 2 + 8;
-  const factor = Math.max(late(now.moved), Math.min(1, 4 * now.shrunk)); // the factor is there before the sum shrinks
+  const factor = Math.max(secondHalf(now.moved), Math.min(1, 4 * now.shrunk)); // the factor is there before the sum shrinks
   if (run.forget && exponent)
     return group(
       factor,
@@ -183,12 +183,12 @@ function drawCheck(run, now, at) {
   return [
     group(Math.min(1, 4 * now.checked), svg`<g transform="translate(${hundredths(away)} 0)">${outline}${seams}</g>`),
     group(
-      late(late(now.checked)),
+      secondHalf(secondHalf(now.checked)),
       label,
       text(end, y + 26, "end strong", fixed(sum)),
       drawEntries([entry], level - tall, at),
     ),
-    group(late(now.checked), rect(at.column, level - tall, at.thick, tall, "violet")),
+    group(secondHalf(now.checked), rect(at.column, level - tall, at.thick, tall, "violet")),
   ];
 }
 

@@ -1,6 +1,6 @@
 // A tensor's numbers in memory, and in the order in which a view counts them; or why there is no such view.
 import { html } from "lit-html";
-import { contiguous, exchanged, gaps, inOrder, product, slice, steps, strides, uneven, walk } from "./cells.model.js";
+import { contiguous, exchanged, gaps, inOrder, product, slice, steps, strides, uneven, walk } from "./strides.model.js";
 import { Refused } from "./frame.js";
 import { checkbox, formatNumber, menu, parseNumber, parseNumbers, slider, table, textField } from "./controls.js";
 

@@ -2,7 +2,7 @@
 import { html, nothing, svg } from "lit-html";
 import { Refused } from "./frame.js";
 import { checkbox, formatNumber, menu, parseNumbers, pluralize, slider, table, textField, vector } from "./controls.js";
-import { dot, products, shares, sum, transposed, weightedSum } from "./row.model.js";
+import { dot, products, shares, sum, transposed, weightedSum } from "./attention_row.model.js";
 
 const initial = {
   queries: "1 0; 1 1; 0 1",

@@ -2,14 +2,14 @@
 import { html, nothing, svg } from "lit-html";
 import { Refused } from "./frame.js";
 import { formatNumber, menu, requireInteger, slider } from "./controls.js";
-import { busy, simulate } from "./ring.model.js";
+import { simulate, tensorCoreShare } from "./hopper_ring.model.js";
 
 const initial = { stages: 2, consumers: 2, copy: 512, product: 512, softmax: 512, bug: "none", step: 3 };
 
 /** @typedef {typeof initial} State */
-/** @typedef {import("./ring.model.js").Bar} Bar */
+/** @typedef {import("./hopper_ring.model.js").Bar} Bar */
 
-const USES = 6; // of each ring, as many as the chapter follows
+const TILES = 6; // of each ring, as many as the chapter follows
 /** @type {[string, string][]} */
 const BUGS = [
   ["none", "as it should be"],
@@ -17,8 +17,15 @@ const BUGS = [
   ["consumers", "the consumers wait for the other bit"],
   ["greedy", "the producer doesn’t wait"],
 ];
-/** @type {import("./ring.model.js").Tensor[]} */
+/** @type {import("./hopper_ring.model.js").Tensor[]} */
 const TENSORS = ["K", "V"];
+/** What a consumer does, in words. */
+const DOES = {
+  scores: "multiplies queries by keys",
+  output: "multiplies exponentials by values",
+  softmax: "does softmax",
+  copy: "",
+};
 
 /** @param {State} state */
 function run(state) {
@@ -36,8 +43,8 @@ function run(state) {
     copy,
     product,
     softmax,
-    blocks: USES,
-    bug: /** @type {import("./ring.model.js").Bug} */ (bug),
+    blocks: TILES,
+    bug: /** @type {import("./hopper_ring.model.js").Bug} */ (bug),
   });
 }
 
@@ -57,19 +64,19 @@ const during = (clock) => (/** @type {Bar} */ { start, end }) => start <= clock 
 function rings(state) {
   const { bars, now } = current(state);
   const reads = bars.filter(({ kind }) => kind === "scores" || kind === "output").filter(during(now.clock));
-  const place = (
-    /** @type {import("./ring.model.js").Tensor} */ tensor,
+  const drawStage = (
+    /** @type {import("./hopper_ring.model.js").Tensor} */ tensor,
     /** @type {number} */ index,
     /** @type {number} */ y,
   ) => {
     const { holds, arriving, full, empty } = now.rings[tensor][index];
     const x = 28 + index * 114;
     const role = tensor === "K" ? "key" : "value";
-    const readers = reads.filter((bar) => bar.tensor === tensor && bar.use % state.stages === index);
+    const readers = reads.filter((bar) => bar.tensor === tensor && bar.tileNumber % state.stages === index);
     const text = holds >= 0 ? `use ${holds}` : arriving >= 0 ? `use ${arriving} …` : "no tile";
-    const late = readers.find(({ use }) => use !== holds);
+    const misread = readers.find(({ tileNumber }) => tileNumber !== holds);
     return svg`${holds >= 0 ? svg`<rect class="${role} fill tint" x=${x} y=${y} width="106" height="78" />` : nothing}
-      <rect class="${late ? "accent" : role} stroke ${holds >= 0 || late ? "" : "thin dashes"}" x=${x} y=${y} width="106" height="78" />
+      <rect class="${misread ? "accent" : role} stroke ${holds >= 0 || misread ? "" : "thin dashes"}" x=${x} y=${y} width="106" height="78" />
       <text class="ink" x=${x + 8} y=${y + 22}>${text}</text>
       <text class="end accent" x=${x + 100} y=${y + 22}>${readers.map(({ consumer }) => `c${consumer}`).join(" ")}</text>
       <text class="small soft" x=${x + 8} y=${y + 46}>full</text><text class="end ink" x=${x + 100} y=${y + 46}>${full.phases & 1}</text>
@@ -79,38 +86,32 @@ function rings(state) {
   return html`<svg viewBox="0 0 480 184" role="img" aria-label="The rings of keys and of values at clock ${now.clock}: each place with the use that it holds, and the phases of its two barriers.">
     ${TENSORS.map(
       (tensor, row) => svg`<text class=${tensor === "K" ? "key" : "value"} x="0" y=${row * 90 + 44}>${tensor}</text>
-      ${now.rings[tensor].map((_, index) => place(tensor, index, row * 90 + 2))}`,
+      ${now.rings[tensor].map((_, index) => drawStage(tensor, index, row * 90 + 2))}`,
     )}
   </svg>`;
 }
 
-/** @param {import("./ring.model.js").Wait} wait */
-const waited = ({ tensor, place, side, bit }) => `waits until ${side} ${tensor}${place} has ended phase ${bit}`;
+/** @param {import("./hopper_ring.model.js").Wait} wait */
+const waitInWords = ({ tensor, stage, side, bit }) => `waits until ${side} ${tensor}${stage} has ended phase ${bit}`;
 
 /** Who does what, in words. @param {State} state */
 function workers(state) {
   const { bars, now } = current(state);
-  const does = {
-    scores: "multiplies queries by keys",
-    output: "multiplies exponentials by values",
-    softmax: "does softmax",
-    copy: "",
-  };
   const work = (/** @type {number} */ consumer) => {
     const own = bars.filter((bar) => bar.consumer === consumer && bar.end > now.clock);
     const [next] = own.sort((a, b) => a.start - b.start);
     if (!next) return "is done";
     return next.start > now.clock
       ? `waits for the ${next.kind === "softmax" ? "exp2 units" : "tensor cores"}`
-      : `${does[next.kind]}, use ${next.use}`;
+      : `${DOES[next.kind]}, use ${next.tileNumber}`;
   };
   const [first, ...others] = now.waits;
   const works = (/** @type {number} */ consumer) =>
     bars.some((bar) => bar.consumer === consumer && during(now.clock)(bar));
   const lines = others.map(
-    (wait, consumer) => `Consumer ${consumer} ${wait && !works(consumer) ? waited(wait) : work(consumer)}.`,
+    (wait, consumer) => `Consumer ${consumer} ${wait && !works(consumer) ? waitInWords(wait) : work(consumer)}.`,
   );
-  return html`<ul>${[`The producer ${first ? waited(first) : "has asked for all tiles"}.`, ...lines].map((line) => html`<li>${line}</li>`)}</ul>`;
+  return html`<ul>${[`The producer ${first ? waitInWords(first) : "has asked for all tiles"}.`, ...lines].map((line) => html`<li>${line}</li>`)}</ul>`;
 }
 
 /** @param {State} state */
@@ -125,7 +126,7 @@ function timeline(state) {
     if (bar.end <= from || bar.start >= from + span) return nothing;
     const [left, right, y] = [x(bar.start), x(bar.end), 4 + 30 * (bar.consumer + 1)];
     const coming = bar.start > now.clock;
-    const text = bar.kind === "copy" ? `${bar.tensor}${bar.use}` : `${names[bar.kind]}${bar.use}`;
+    const text = bar.kind === "copy" ? `${bar.tensor}${bar.tileNumber}` : `${names[bar.kind]}${bar.tileNumber}`;
     return svg`<g class=${coming ? "faint" : ""}>
       ${bar.kind === "softmax" ? nothing : svg`<rect class="${look[bar.kind]} fill tint" x=${left} y=${y} width=${Math.max(1, right - left)} height="24" />`}
       <rect class="${bar.wrong && !coming ? "accent stroke" : `${look[bar.kind]} stroke thin ${bar.kind === "softmax" ? "dashes" : ""}`}" x=${left} y=${y} width=${Math.max(1, right - left)} height="24" />
@@ -143,8 +144,8 @@ function timeline(state) {
 /** @param {State} state */
 const picture = (state) => html`${rings(state)} ${timeline(state)}`;
 
-/** @param {State} state */
-const words = (state) => html`${workers(state)}
+/** Who does what, and what the marks mean. @param {State} state */
+const legend = (state) => html`${workers(state)}
   <p class="soft">A barrier’s digit is the phase that it’s in, so a wait for phase 0 returns at digit 1. +1: one consumer has read. c0: that consumer reads now. …: the tile is on its way.</p>
   <p class="soft">S: queries · keys. O: exponentials · values. Dashed: softmax. TMA copies one tile at a time, and the tensor cores and the exp2 units serve one consumer at a time.</p>`;
 
@@ -169,55 +170,51 @@ function ending(state) {
     return `Deadlock at clock ${now.clock}: everyone waits for a phase that will never end.${wrong ? ` Until then ${wrong} products read a tile that wasn’t theirs.` : ""}`;
   if (wrong)
     return `Done at clock ${now.clock}. Nothing crashed, but ${wrong} products read a tile that wasn’t theirs.`;
-  return `Done at clock ${now.clock}. The tensor cores multiplied ${formatNumber(100 * busy(bars), 0)} % of the time from the first product to the last.`;
+  return `Done at clock ${now.clock}. The tensor cores multiplied ${formatNumber(100 * tensorCoreShare(bars), 0)} % of the time from the first product to the last.`;
 }
 
 /** @param {State} state */
 function says(state) {
   const { bars, notes, moments, now } = current(state);
   const wrong = bars.find((bar) => bar.wrong && during(now.clock)(bar));
-  const place = wrong?.tensor && now.rings[wrong.tensor][wrong.use % state.stages];
+  const stage = wrong?.tensor && now.rings[wrong.tensor][wrong.tileNumber % state.stages];
   const there =
-    !place || place.holds === wrong.use
+    !stage || stage.holds === wrong.tileNumber
       ? "is being overwritten"
-      : place.holds < 0
+      : stage.holds < 0
         ? "is still empty"
-        : `holds use ${place.holds}`;
+        : `holds use ${stage.holds}`;
   const read = wrong
-    ? `Consumer ${wrong.consumer} multiplies use ${wrong.use} of ${wrong.tensor}, but place ${wrong.use % state.stages} ${there}. Nothing crashes: the numbers are wrong. `
+    ? `Consumer ${wrong.consumer} multiplies use ${wrong.tileNumber} of ${wrong.tensor}, but place ${wrong.tileNumber % state.stages} ${there}. Nothing crashes: the numbers are wrong. `
     : "";
   if (now === moments[moments.length - 1]) return read + ending(state);
   if (read) return read;
   const news = notes.filter((note) => note.clock === now.clock);
   const freed = news.find(({ what }) => what === "empty");
   const full = news.find(({ what }) => what === "full");
-  const phase = (/** @type {number} */ use) => Math.floor(use / state.stages) & 1;
+  const phase = (/** @type {number} */ tileNumber) => Math.floor(tileNumber / state.stages) & 1;
   if (freed) {
-    const next = freed.use + state.stages;
-    const asks = news.some(({ what, tensor, use }) => what === "asked" && tensor === freed.tensor && use === next);
+    const next = freed.tileNumber + state.stages;
+    const asks = news.some(
+      ({ what, tensor, tileNumber }) => what === "asked" && tensor === freed.tensor && tileNumber === next,
+    );
     const all = ["The consumer has", "Both consumers have", "All three consumers have"][state.consumers - 1];
-    const ended = `empty of place ${freed.use % state.stages} ends phase ${phase(freed.use)}`;
-    return `${all} read use ${freed.use} of ${freed.tensor}: ${ended}${asks ? `. The producer waited for that, and asks for use ${next}` : ""}.`;
+    const ended = `empty of place ${freed.tileNumber % state.stages} ends phase ${phase(freed.tileNumber)}`;
+    return `${all} read use ${freed.tileNumber} of ${freed.tensor}: ${ended}${asks ? `. The producer waited for that, and asks for use ${next}` : ""}.`;
   }
   if (full) {
-    const bit = phase(full.use);
-    return `Use ${full.use} of ${full.tensor} is there: full of place ${full.use % state.stages} ends phase ${bit}, so whoever waits for bit ${bit} may read.`;
+    const bit = phase(full.tileNumber);
+    return `Use ${full.tileNumber} of ${full.tensor} is there: full of place ${full.tileNumber % state.stages} ends phase ${bit}, so whoever waits for bit ${bit} may read.`;
   }
   if (now.clock === 0 && state.bug === "greedy")
-    return `The producer asks for all ${USES} uses of each ring at once, read or not.`;
+    return `The producer asks for all ${TILES} uses of each ring at once, read or not.`;
   if (now.clock === 0) {
     const times = state.stages === 1 ? "once" : `${state.stages} times`;
     return `At first every place is empty, though nobody has said so. The producer waits for bit 1 of a new barrier and passes, ${times} in each ring.`;
   }
   const [next] = bars.filter(({ start, kind }) => start === now.clock && kind !== "copy");
   if (!next) return `Clock ${now.clock}: nothing has become full or empty.`;
-  const does = {
-    scores: "multiplies queries by keys",
-    output: "multiplies exponentials by values",
-    softmax: "does softmax",
-    copy: "",
-  }[next.kind];
-  return `Clock ${now.clock}: consumer ${next.consumer} ${does}, use ${next.use}.`;
+  return `Clock ${now.clock}: consumer ${next.consumer} ${DOES[next.kind]}, use ${next.tileNumber}.`;
 }
 
 /** @type {import("./frame.js").Piece<State>} */
@@ -225,7 +222,7 @@ export default {
   title: "A ring of tiles, and the bit that each side waits for",
   initial,
   picture,
-  numbers: words,
+  numbers: legend,
   more,
   says,
   lastStep,

@@ -30,8 +30,8 @@ const amaxOf = (numbers) =>
 /** What the largest number of a tensor asks its scale to be. @param {Scheme} scheme @param {number[]} numbers */
 function tensorScale(scheme, numbers) {
   const amax = amaxOf(numbers);
-  const reach = largest(scheme.element) * (scheme.scale ? largest(scheme.scale) : 1);
-  return amax === 0 ? 1 : Math.max(fround(amax / reach), SMALLEST);
+  const largestProduct = largest(scheme.element) * (scheme.scale ? largest(scheme.scale) : 1);
+  return amax === 0 ? 1 : Math.max(fround(amax / largestProduct), SMALLEST);
 }
 
 /** The code of a block's scale. @param {Scheme} scheme @param {number} amax @param {number} tensor */
@@ -42,29 +42,28 @@ function scaleOf(scheme, amax, tensor) {
 
 /**
  * The blocks of a row of numbers: the code of the scale, what a code of 1 is worth, and each number's code.
- * @param {Scheme} scheme @param {number[]} row @param {number | null} [given] the tensor's scale; null: from the
- *   largest number
+ * @param {Scheme} scheme @param {number[]} row @param {number | null} [givenTensorScale] null: from the largest number
  */
-export function quantize(scheme, row, given = null) {
+export function quantize(scheme, row, givenTensorScale = null) {
   const numbers = row.map(fround);
-  const tensor = scheme.tensor ? fround(given ?? tensorScale(scheme, numbers)) : 1;
+  const tensor = scheme.tensor ? fround(givenTensorScale ?? tensorScale(scheme, numbers)) : 1;
   const size = scheme.block ?? Math.max(numbers.length, 1);
   const blocks = Array.from({ length: Math.ceil(numbers.length / size) }, (_, i) => {
     const own = numbers.slice(i * size, (i + 1) * size);
     const scale = scheme.scale && scaleOf(scheme, amaxOf(own), tensor);
-    const worth = scale === null || !scheme.scale ? 1 : decode(scheme.scale, scale);
+    const blockScale = scale === null || !scheme.scale ? 1 : decode(scheme.scale, scale);
     // A reciprocal instead of a division, as in the kernels; where the scale is 0, all becomes 0.
-    const inverse = fround(fround(1 / tensor) / (worth || Infinity));
+    const inverse = fround(fround(1 / tensor) / (blockScale || Infinity));
     const quotients = own.map((x) => fround(x * inverse));
     const codes = quotients.map((x) => encode(scheme.element, x));
-    const unit = fround(worth * tensor);
+    const unit = fround(blockScale * tensor);
     return {
       scale,
-      worth,
+      blockScale,
       unit,
       quotients,
       codes,
-      back: codes.map((code) => fround(decode(scheme.element, code) * unit)),
+      decoded: codes.map((code) => fround(decode(scheme.element, code) * unit)),
     };
   });
   return { tensor, blocks };

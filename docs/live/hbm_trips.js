@@ -2,7 +2,7 @@
 import { html, nothing, svg } from "lit-html";
 import { BYTES, qkvoBytes } from "./cost.model.js";
 import { choice, menu, oneOf, requireInteger, slider, table } from "./controls.js";
-import { moved, trips } from "./trips.model.js";
+import { moved, trips } from "./hbm_trips.model.js";
 import { brief, grouped, metric } from "./units.model.js";
 
 const initial = { form: "typed", words: 8192, dim: "128", type: "FP16", step: 3 };
@@ -51,7 +51,7 @@ function drawing(state) {
   const largest = Math.max(most / 6, ...all.map(({ bytes }) => bytes)); // of all forms: a thin arrow stays thin
   const [top, bottom] = [64, 180];
   const number = (/** @type {number} */ index) => all.slice(0, index + 1).filter(({ square }) => square).length;
-  const arrow = (/** @type {import("./trips.model.js").Trip} */ trip, /** @type {number} */ index) => {
+  const arrow = (/** @type {import("./hbm_trips.model.js").Trip} */ trip, /** @type {number} */ index) => {
     const x = (index + 0.5) * column;
     const half = Math.max(0.75, (9 * trip.bytes) / largest);
     const colour = `${trip.square ? (index === at - 1 ? "rose" : "rose-fill") : "ink"} fill ${index < at ? "" : "faint"}`;

@@ -2,7 +2,7 @@
 import { html, nothing, svg } from "lit-html";
 import { CHIPS } from "./cost.model.js";
 import { choice, keepPageStill, menu, oneOf, parseNumber, slider, table, textField } from "./controls.js";
-import { examples, place } from "./roof.model.js";
+import { examples, place } from "./roofline.model.js";
 import { brief, metric, time } from "./units.model.js";
 
 const initial = { kernel: "QKᵀ", flops: "17.18", moved: "138.4", time: "", gpu: "H100" };

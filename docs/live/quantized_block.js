@@ -1,7 +1,7 @@
 // Numbers that share a scale: their codes, their bytes and what comes back, in four bits and in eight.
 import { html, nothing } from "lit-html";
 import { decode, spelt } from "./bits.model.js";
-import { pack, quantize, rms, SCHEMES } from "./block.model.js";
+import { pack, quantize, rms, SCHEMES } from "./quantized_block.model.js";
 import { Refused } from "./frame.js";
 import { button, choice, formatNumber, menu, parseNumber, parseNumbers, slider, table, textField } from "./controls.js";
 
@@ -41,19 +41,19 @@ function read(state, name) {
     throw new Refused(`Scheme: there is no ${name}; there is ${Object.keys(SCHEMES).join(", ")}.`);
   const scheme = SCHEMES[name];
   const all = row(state);
-  const given =
+  const givenTensorScale =
     name === "NVFP4" && state.tensor.trim()
       ? parseNumber("Tensor scale", state.tensor, { min: 2 ** -117, max: 2 ** 117 })
       : null;
-  const { tensor, blocks } = quantize(scheme, all, given);
-  const each = blocks.flatMap(({ codes, quotients, back, unit }) =>
-    codes.map((code, i) => ({ code, quotient: quotients[i], back: back[i], unit })),
+  const { tensor, blocks } = quantize(scheme, all, givenTensorScale);
+  const each = blocks.flatMap(({ codes, quotients, decoded, unit }) =>
+    codes.map((code, i) => ({ code, quotient: quotients[i], decoded: decoded[i], unit })),
   );
   const values = each.map((one, place) => ({
     ...one,
     place,
     number: all[place],
-    lost: one.back === 0 && all[place] !== 0,
+    lost: one.decoded === 0 && all[place] !== 0,
   }));
   const others = values.filter(({ place }) => place !== loudest(state));
   return {
@@ -62,7 +62,7 @@ function read(state, name) {
     tensor,
     blocks,
     values,
-    off: rms(others.map((one) => one.back - one.number)),
+    off: rms(others.map((one) => one.decoded - one.number)),
     lost: others.filter((one) => one.lost).length,
   };
 }
@@ -75,14 +75,14 @@ function read(state, name) {
  */
 function memory(state, now, which, set) {
   const { scheme, blocks, tensor } = now;
-  const { scale, worth, unit, codes } = blocks[which];
+  const { scale, blockScale, unit, codes } = blocks[which];
   const from = which * (scheme.block ?? 0);
   const two = scheme.element.bits === 4;
   const value = (/** @type {Value} */ one, /** @type {string} */ colour) => html`
     <button type="button" aria-pressed=${String(one.place === state.place)} @click=${() => set({ place: one.place })}><span class=${one.place === state.place ? "chosen" : ""}>
       <span class="hb-live__spoken">place ${one.place}: </span><span>${brief(one.number)}</span>
       <span class="hb-live__spoken"> has code </span><b class="${colour}">${hex(one.code, two ? 1 : 2)}</b>
-      <span class="hb-live__spoken"> and comes back as </span><span class="${one.lost ? "accent" : ""}">${brief(one.back)}${one.lost ? " lost" : ""}</span>
+      <span class="hb-live__spoken"> and comes back as </span><span class="${one.lost ? "accent" : ""}">${brief(one.decoded)}${one.lost ? " lost" : ""}</span>
     </span></button>`;
   const byte = (/** @type {number} */ bits, /** @type {number} */ i) => {
     const own = now.values.slice(from + (two ? 2 * i : i), from + Math.min(two ? 2 * i + 2 : i + 1, codes.length));
@@ -95,7 +95,7 @@ function memory(state, now, which, set) {
   const said =
     scale === null || !scheme.scale
       ? `No block has a scale: all share the tensor's.`
-      : html`Block ${which}${half}: scale <b>${hex(scale)}</b>, ${spelt(scheme.scale, scale)}, which is ${brief(worth)}${scheme.tensor ? `, times the tensor's ${formatNumber(tensor, 6)}` : ""}.`;
+      : html`Block ${which}${half}: scale <b>${hex(scale)}</b>, ${spelt(scheme.scale, scale)}, which is ${brief(blockScale)}${scheme.tensor ? `, times the tensor's ${formatNumber(tensor, 6)}` : ""}.`;
   return html`<p>${said} What is stored as 1 comes back as <b>${formatNumber(unit, 6)}</b>.</p>
     <div class="hb-live__bytes ${two ? "" : "eight"}">${pack(scheme, codes).map(byte)}</div>`;
 }
@@ -103,10 +103,10 @@ function memory(state, now, which, set) {
 /** One number's way there and back. @param {State} state @param {Read} now */
 function way(state, { scheme, values }) {
   const one = values[Math.min(Math.max(Math.round(state.place), 0), values.length - 1)];
-  const taken = one.unit ? one.back / one.unit : 0;
-  const off = one.back - one.number;
+  const taken = one.unit ? one.decoded / one.unit : 0;
+  const off = one.decoded - one.number;
   return html`<p class="hb-live__equation">Place ${one.place}: ${brief(one.number)} ÷ ${formatNumber(one.unit, 6)} = ${brief(one.quotient)}, taken as ${brief(taken)}, bits
-    <b>${spelt(scheme.element, one.code)}</b>. Back: ${brief(taken)} · ${formatNumber(one.unit, 6)} = <b>${brief(one.back)}</b>, off by ${brief(off)}.</p>`;
+    <b>${spelt(scheme.element, one.code)}</b>. Back: ${brief(taken)} · ${formatNumber(one.unit, 6)} = <b>${brief(one.decoded)}</b>, off by ${brief(off)}.</p>`;
 }
 
 /** @param {State} state */
@@ -114,7 +114,7 @@ function comparison(state) {
   const each = (/** @type {string} */ name) => {
     const { scheme, blocks, values, off, lost } = read(state, name);
     const scales = scheme.scale ? blocks.map(({ scale }) => hex(scale ?? 0)).join(", ") : "one for all";
-    return [name, scales, brief(values[loudest(state)].back), formatNumber(off, 4), lost];
+    return [name, scales, brief(values[loudest(state)].decoded), formatNumber(off, 4), lost];
   };
   return html`${table("The same numbers in three schemes", ["", "scale", `place ${loudest(state)}`, "others off by", "others lost"], Object.keys(SCHEMES).map(each))}
     <p class="soft">Off by: the root of the mean of the squared errors.</p>`;
@@ -172,13 +172,13 @@ function says(state) {
     const rest = name === "FP8" ? "" : ` FP8 would lose ${eight.lost || "none"}.`;
     return `${name}: the largest number sets the scale of its block, and ${lost} of the other ${nonzero} nonzero numbers ${lost === 1 ? "comes" : "come"} back as 0.${rest}`;
   }
-  const worst = values.reduce((most, one) => (Math.abs(one.back - one.number) > Math.abs(most.back - most.number) ? one : most));
-  if (worst.back === worst.number) return `${name}: every number comes back as it was.`;
+  const worst = values.reduce((most, one) => (Math.abs(one.decoded - one.number) > Math.abs(most.decoded - most.number) ? one : most));
+  if (worst.decoded === worst.number) return `${name}: every number comes back as it was.`;
   const end = decode(now.scheme.element, now.scheme.element.largest);
   // E2M1 ends at 6, and from 7 on a next mark, 8, would be nearer. In FP8 the largest number has the last mark.
   if (Math.abs(worst.quotient) >= (7 / 6) * end)
-    return `${name}: the marks end below place ${worst.place}: ${brief(worst.number)} is clipped to ${brief(worst.back)}.`;
-  return `${name}: nothing is lost. The worst is place ${worst.place}: ${brief(worst.number)} comes back as ${brief(worst.back)}.`;
+    return `${name}: the marks end below place ${worst.place}: ${brief(worst.number)} is clipped to ${brief(worst.decoded)}.`;
+  return `${name}: nothing is lost. The worst is place ${worst.place}: ${brief(worst.number)} comes back as ${brief(worst.decoded)}.`;
 }
 
 /** @type {import("./frame.js").Piece<State>} */

@@ -1,6 +1,6 @@
 // Where a kernel stands under the roof of a chip, and the kernels of chapter 4 as examples.
 import { attainable, attentionFlops, rowBytes } from "./cost.model.js";
-import { moved, trips } from "./trips.model.js";
+import { moved, trips } from "./hbm_trips.model.js";
 
 /** @typedef {{flops: number, moved: number}} Work what a kernel computes, and the bytes that it moves */
 

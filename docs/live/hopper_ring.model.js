@@ -18,16 +18,19 @@
  * @typedef {{phases: number, arrived: number, count: number}} Barrier phases: how many have ended; it remembers their
  *   last bit
  */
-/** @typedef {{holds: number, arriving: number, full: Barrier, empty: Barrier}} Place holds, arriving: a use, or -1 */
 /**
- * @typedef {{kind: "copy" | "scores" | "output" | "softmax", tensor?: Tensor, use: number, consumer: number, start:
- *   number, end: number, wrong: boolean}} Bar
+ * @typedef {{holds: number, arriving: number, full: Barrier, empty: Barrier}} Stage holds, arriving: a tile's number, or
+ *   -1
  */
-/** @typedef {{tensor: Tensor, place: number, side: "full" | "empty", bit: number}} Wait */
-/** @typedef {{wait?: Wait, until?: number}} Pause */
-/** @typedef {{clock: number, what: "asked" | "full" | "empty", tensor: Tensor, use: number}} Note */
 /**
- * @typedef {{clock: number, rings: Record<Tensor, Place[]>, waits: (Wait | null)[]}} Moment waits: of the producer,
+ * @typedef {{kind: "copy" | "scores" | "output" | "softmax", tensor?: Tensor, tileNumber: number, consumer: number,
+ *   start: number, end: number, wrong: boolean}} Bar
+ */
+/** @typedef {{tensor: Tensor, stage: number, side: "full" | "empty", bit: number}} Wait */
+/** @typedef {{wait?: Wait, until?: number}} Pause */
+/** @typedef {{clock: number, what: "asked" | "full" | "empty", tensor: Tensor, tileNumber: number}} Note */
+/**
+ * @typedef {{clock: number, rings: Record<Tensor, Stage[]>, waits: (Wait | null)[]}} Moment waits: of the producer,
  *   then of each consumer
  */
 
@@ -42,12 +45,12 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
   const barrier = (/** @type {number} */ count) => ({ phases: 0, arrived: 0, count });
   const ring = () =>
     Array.from({ length: stages }, () => ({ holds: -1, arriving: -1, full: barrier(1), empty: barrier(consumers) }));
-  /** @type {Record<Tensor, Place[]>} */
+  /** @type {Record<Tensor, Stage[]>} */
   const rings = { K: ring(), V: ring() };
   const free = { engine: 0, tensorCores: 0, exp2: 0 }; // from when on
   let now = 0;
   /** @type {{clock: number, act: () => void}[]} */
-  const due = [];
+  const scheduled = [];
   /** @type {Bar[]} */
   const bars = [];
   /** @type {Note[]} */
@@ -74,27 +77,28 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
   }
 
   /**
-   * @param {Tensor} tensor @param {number} use @param {"full" | "empty"} side @param {boolean} wrong @returns {Pause}
+   * @param {Tensor} tensor @param {number} tileNumber @param {"full" | "empty"} side @param {boolean} wrong
+   * @returns {Pause}
    */
-  function tile(tensor, use, side, wrong) {
-    const bit = (Math.floor(use / stages) & 1) ^ Number(side === "empty") ^ Number(wrong);
-    return { wait: { tensor, place: use % stages, side, bit } };
+  function waitForTile(tensor, tileNumber, side, wrong) {
+    const bit = (Math.floor(tileNumber / stages) & 1) ^ Number(side === "empty") ^ Number(wrong);
+    return { wait: { tensor, stage: tileNumber % stages, side, bit } };
   }
 
   /** @returns {Generator<Pause>} */
   function* produce() {
-    for (let use = 0; use < blocks; use++) {
+    for (let tileNumber = 0; tileNumber < blocks; tileNumber++) {
       for (const tensor of TENSORS) {
-        if (bug !== "greedy") yield tile(tensor, use, "empty", bug === "producer");
-        notes.push({ clock: now, what: "asked", tensor, use });
-        const place = rings[tensor][use % stages];
-        const bar = start("engine", copy, { kind: "copy", tensor, use, consumer: -1 });
-        due.push({ clock: bar.start, act: () => Object.assign(place, { holds: -1, arriving: use }) });
-        due.push({
+        if (bug !== "greedy") yield waitForTile(tensor, tileNumber, "empty", bug === "producer");
+        notes.push({ clock: now, what: "asked", tensor, tileNumber });
+        const stage = rings[tensor][tileNumber % stages];
+        const bar = start("engine", copy, { kind: "copy", tensor, tileNumber, consumer: -1 });
+        scheduled.push({ clock: bar.start, act: () => Object.assign(stage, { holds: -1, arriving: tileNumber }) });
+        scheduled.push({
           clock: bar.end,
           act() {
-            Object.assign(place, { holds: use, arriving: -1 });
-            arrive(place.full, { what: "full", tensor, use });
+            Object.assign(stage, { holds: tileNumber, arriving: -1 });
+            arrive(stage.full, { what: "full", tensor, tileNumber });
           },
         });
       }
@@ -106,31 +110,31 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
     for (let block = 0; block <= blocks; block++) {
       let end = now;
       for (const tensor of TENSORS) {
-        const use = tensor === "K" ? block : block - 1; // the values of the block before
-        if (use < 0 || use >= blocks) continue;
-        yield tile(tensor, use, "full", bug === "consumers");
-        const place = rings[tensor][use % stages];
+        const tileNumber = tensor === "K" ? block : block - 1; // the values of the block before
+        if (tileNumber < 0 || tileNumber >= blocks) continue;
+        yield waitForTile(tensor, tileNumber, "full", bug === "consumers");
+        const stage = rings[tensor][tileNumber % stages];
         const bar = start("tensorCores", product, {
           kind: tensor === "K" ? "scores" : "output",
           tensor,
-          use,
+          tileNumber,
           consumer,
         });
-        const look = () => {
-          bar.wrong ||= place.holds !== use;
+        const checkTile = () => {
+          bar.wrong ||= stage.holds !== tileNumber;
         };
-        due.push({ clock: bar.start, act: look });
-        due.push({
+        scheduled.push({ clock: bar.start, act: checkTile });
+        scheduled.push({
           clock: bar.end,
           act() {
-            look();
-            arrive(place.empty, { what: "empty", tensor, use });
+            checkTile();
+            arrive(stage.empty, { what: "empty", tensor, tileNumber });
           },
         });
         end = bar.end;
       }
       yield { until: end };
-      if (block < blocks) yield { until: start("exp2", softmax, { kind: "softmax", use: block, consumer }).end };
+      if (block < blocks) yield { until: start("exp2", softmax, { kind: "softmax", tileNumber: block, consumer }).end };
     }
   }
 
@@ -138,20 +142,21 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
    * A wait returns once the phase of its bit has ended: the barrier is then in one of the other bit.
    * @param {Pause} pause
    */
-  const over = ({ wait, until = 0 }) => (wait ? (rings[wait.tensor][wait.place][wait.side].phases & 1) !== wait.bit : until <= now);
+  const hasEnded = ({ wait, until = 0 }) =>
+    wait ? (rings[wait.tensor][wait.stage][wait.side].phases & 1) !== wait.bit : until <= now;
 
   const workers = [produce(), ...Array.from({ length: consumers }, (_, i) => consume(i))];
   /** @type {(Pause | null)[]} where each stands; null: it is done */
   const pauses = workers.map(() => ({}));
 
-  /** Does one thing that can be done now, what was started before first. */
-  function moved() {
-    const next = due.findIndex(({ clock }) => clock <= now);
+  /** Does one thing that can be done now, what was started before first; returns whether there was one. */
+  function advance() {
+    const next = scheduled.findIndex(({ clock }) => clock <= now);
     if (next >= 0) {
-      due.splice(next, 1)[0].act();
+      scheduled.splice(next, 1)[0].act();
       return true;
     }
-    const ready = pauses.findIndex((pause) => pause && over(pause));
+    const ready = pauses.findIndex((pause) => pause && hasEnded(pause));
     if (ready < 0) return false;
     const { value, done } = workers[ready].next();
     pauses[ready] = done ? null : value;
@@ -159,24 +164,24 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
   }
 
   for (;;) {
-    while (moved());
+    while (advance());
     moments.push({
       clock: now,
-      rings: { K: rings.K.map(copied), V: rings.V.map(copied) },
+      rings: { K: rings.K.map(copyOf), V: rings.V.map(copyOf) },
       waits: pauses.map((pause) => pause?.wait ?? null),
     });
-    const times = [...due.map(({ clock }) => clock), ...pauses.flatMap((pause) => pause?.until ?? [])];
+    const times = [...scheduled.map(({ clock }) => clock), ...pauses.flatMap((pause) => pause?.until ?? [])];
     if (!times.length) break;
     now = Math.min(...times);
   }
   return { bars, notes, moments, hung: pauses.some((pause) => pause !== null) };
 }
 
-/** A place as it is now. @param {Place} place @returns {Place} */
-const copied = ({ full, empty, ...place }) => ({ ...place, full: { ...full }, empty: { ...empty } });
+/** A stage as it is now. @param {Stage} stage @returns {Stage} */
+const copyOf = ({ full, empty, ...stage }) => ({ ...stage, full: { ...full }, empty: { ...empty } });
 
 /** The share of its time, from the first product to the last, that the tensor cores multiply. @param {Bar[]} bars */
-export function busy(bars) {
+export function tensorCoreShare(bars) {
   const products = bars.filter(({ kind }) => kind === "scores" || kind === "output");
   const [first, last] = [Math.min(...products.map(({ start }) => start)), Math.max(...products.map(({ end }) => end))];
   return products.reduce((sum, { start, end }) => sum + end - start, 0) / (last - first);
