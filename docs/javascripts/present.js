@@ -377,7 +377,7 @@
 
     /** Whether a line of the speech belongs to this version. */
     has(line) {
-      return !line.matches("summary") && (line.dataset.only?.split(" ").includes(String(this.version)) ?? true);
+      return !line.matches("summary") && (line.dataset.only?.split(" or ").includes(String(this.version)) ?? true);
     }
 
     /** A poll without the number of its step, which counts the sheet's steps and not those of this version. */

@@ -262,8 +262,8 @@ def program(board: Board) -> None:
             board.arrow(x, 132, x, 150)
         board.box(18, 153, 442, 26, "shared memory", 0.85)
     with board.answer():
-        board.line((10, 191), (388, 191), dashed=True)
-        board.words(466, 191, "barrier", 0.8, at="right")
+        board.line((10, 191), (416, 191), dashed=True)
+        board.words(474, 191, "barrier", 0.75, at="right")
     with board.answer():
         for x in middles:
             board.arrow(x, 181, x, 206)

@@ -207,7 +207,10 @@ def format_speech(speech: str) -> str:
     """Returns what is said, done and answered in a step, each line with its class; a speech in paragraphs is folded."""
     parts = speech.split("\n\n")
     kinds = [next((kind for kind, begins in LINES.items() if begins.match(part)), None) for part in parts]
-    only = [match["only"].replace(", ", " ").strip() if (match := LINES["say"].match(part)) else "" for part in parts]
+    only = [
+        match["only"].removeprefix(", ").replace(", ", " or ") if (match := LINES["say"].match(part)) else ""
+        for part in parts
+    ]
     if not any(kinds):
         return f'<details class="hb-speech" markdown>\n<summary>The speech</summary>\n\n{speech}\n\n</details>\n\n'
     lines = [
