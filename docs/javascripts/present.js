@@ -366,13 +366,18 @@
       this.part(".hb-presenter__say").innerHTML = poll ? "" : step.say + step.draw;
       const notes = this.part(".hb-presenter__notes");
       if (poll) notes.innerHTML = OF_A_POLL;
-      else notes.replaceChildren(...[...step.speech.children].filter((each) => !each.matches("summary")).map((each) => each.cloneNode(true)));
+      else notes.replaceChildren(...[...step.speech.children].filter((each) => this.has(each)).map((each) => each.cloneNode(true)));
       for (const each of notes.children) each.classList.toggle("hb-presenter__answer", each.textContent.startsWith("They answer."));
       for (const link of this.dialog.querySelectorAll("a[href]")) link.target = "_blank"; // a figure must not end the lesson
       this.part(".hb-presenter__next").textContent = after ? `Next: ${after.poll ? "a poll" : after.step.title}` : "This is the last screen.";
       if (this.window && !this.window.closed) this.window.document.querySelector("div").innerHTML = shown;
       this.window?.document?.body?.classList.toggle("hb-answered", this.answered > 0);
       this.tick();
+    }
+
+    /** Whether a line of the speech belongs to this version. */
+    has(line) {
+      return !line.matches("summary") && (line.dataset.only?.split(" or ").includes(String(this.version)) ?? true);
     }
 
     /** A poll without the number of its step, which counts the sheet's steps and not those of this version. */

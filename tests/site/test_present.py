@@ -194,6 +194,19 @@ def test_a_step_that_gives_up_two_minutes_gives_up_its_poll(presenter):
     assert polls == sum(30 in minutes[step] and minutes[step][0] - minutes[step][30] < 2 for step in after)
 
 
+@pytest.mark.parametrize("presenter", ["first-kernel"], indirect=True)
+def test_a_line_of_the_shorter_lessons_is_said_in_them_alone(presenter):
+    for version, lines in (("0", set()), ("30", {"30", "30 or 20"}), ("20", {"20", "30 or 20"})):
+        presenter.get_by_label("Lesson of").select_option(version)
+        press(presenter, *["ArrowLeft"] * 14)
+        found = set()
+        for _ in range(14):
+            notes = presenter.locator(".hb-presenter__notes [data-only]")
+            found |= set(notes.evaluate_all("(lines) => lines.map((line) => line.dataset.only)"))
+            press(presenter, "ArrowRight")
+        assert found == lines
+
+
 SCROLLED = "(notes) => notes.scrollTop"
 WHOLE = """(notes) => [...notes.querySelectorAll(".hb-presenter__notes > *")].some((line) =>
     Math.abs(line.getBoundingClientRect().top - notes.getBoundingClientRect().top) < 2)"""  # a line begins at the top

@@ -15,10 +15,9 @@ from scripts.chapters.first_kernel.worked import BLOCK, LENGTH, QUERIES, ROW, Li
 
 CARD = ("load my query", "score each key", "normalize the row", "blend the values", "store the output")
 CODE = 115  # the first line of the kernel that adds
-TURN = 163  # the first line of one head's
-LINE = 18  # from one line of step 4 to the next
+LINE = 20  # from one row of step 4 to the next
 PLACES = [137 + 60 * i for i in range(ROW)]  # the middle of each of a row
-ROWS = 86  # below a row that is full: its exponentials
+ROWS, SHARES, VALUES = 104, 126, 148  # below a row that is full: its exponentials, its shares, and what they are of
 HEADS = 32  # that are tested
 
 
@@ -133,21 +132,18 @@ def exponentials(board: Board, y: float, found: Line) -> None:
     in_places(board, y, [shown(term) for term in found.terms[:-1]])
 
 
-def last_exponential(board: Board, y: float, found: Line) -> None:
-    board.words(PLACES[-1], y, shown(found.terms[-1]), 0.85)
-
-
 def total(board: Board, y: float, found: Line) -> None:
+    board.words(PLACES[-1], y, shown(found.terms[-1]), 0.85)
     board.words(362, y, f"sum {found.total:.3f}", 0.85, at="left")
 
 
 def shares(board: Board, y: float, found: Line) -> None:
-    board.words(LEFT - 12, y + LINE, "%", 0.85, at="left")
-    in_places(board, y + LINE, [str(share) for share in found.shares])
+    board.words(LEFT - 12, y, "%", 0.85, at="left")
+    in_places(board, y, [str(share) for share in found.shares])
 
 
 def output(board: Board, y: float, found: Line) -> None:
-    board.words(362, y + LINE, f"out {pair(found.output)}", 0.85, at="left")
+    board.words(362, y, f"out {pair(found.output)}", 0.85, at="left")
 
 
 def one_head(board: Board) -> None:
@@ -155,56 +151,68 @@ def one_head(board: Board) -> None:
     board.step(
         f"Program 1, query {list(QUERIES[1])}: a row of four places, all minus infinity; under it, key by key, the row "
         f"after it, at last 1, 1, 2 and minus infinity. The exponentials, together {mine.total:.3f}, the shares "
-        f"{per_cent(mine.shares)}; the first of them alone, among zeros, to be added up; the output "
-        f"{pair(mine.output)}. Below, program 0. On paper the heart of the kernel: {' '.join(turn())}. At the foot, "
-        "to stay: to write one place, a new row; to read one, a sum."
+        f"{per_cent(mine.shares)}, the values; the first share alone, among zeros, to be added up; the output "
+        f"{pair(mine.output)}. Below, program 0. On paper the kernel's two loops: {' '.join(turns()[0])} And: "
+        f"{' '.join(turns()[1])} At the foot, to stay: to write one place, a new row; to read one, a sum."
     )
     board.erase(keep=STAYS)
     for i in range(ROW):
-        y, cells = 14 + LINE * i, mine.scores[:i] + [-math.inf] * (ROW - i)
+        y, cells = 15 + LINE * i, mine.scores[:i] + [-math.inf] * (ROW - i)
         with board.group("fill"):
             name = f"k {list(worked.KEYS[i - 1])}" if i else f"q {list(QUERIES[1])}"
             board.words(LEFT - 12, y, name, 0.75, at="left")
-            note = f"v {list(worked.VALUES[i - 1])}" if i else f"e^{{-1}} = {math.exp(-1):.3f}"
-            board.words(362, y, note, 0.75, at="left")
             if not i:
+                board.words(362, y, f"e^{{-1}} = {math.exp(-1):.3f}", 0.75, at="left")
                 board.grid(107, 5, ROW, ROW, 60, LINE)
         with board.answer(), board.group("fill" if i < ROW - 1 else "row"):
             in_places(board, y, [shown(cell) for cell in cells])
+    board.words(LEFT - 12, VALUES, "v", 0.85, at="left")
+    values = [str(list(value)) for value in worked.VALUES]
+    board.table(PLACES[0], VALUES, [values], [60] * len(values), size=0.75)
     with board.answer(), board.group("one place"):
         board.words(168, FOOT + 15, "write 1: a row", 0.75, at="left")
     with board.answer():
         exponentials(board, ROWS, mine)
     with board.answer():
-        last_exponential(board, ROWS, mine)
         total(board, ROWS, mine)
     with board.answer():
-        shares(board, ROWS, mine)
+        shares(board, SHARES, mine)
     with board.answer(), board.group("one share"):
-        y, alone = ROWS + 2 * LINE, mine.shares[:1] + [0] * (ROW - 1)
-        in_places(board, y, [str(share) for share in alone])
-        board.words(362, y, f"sum {sum(alone)}", 0.85, at="left")
+        alone = mine.shares[:1] + [0] * (ROW - 1)
+        in_places(board, 174, [str(share) for share in alone])
+        board.words(362, 174, f"sum {sum(alone)}", 0.85, at="left")
     with board.answer(), board.group("one place"):
         board.words(286, FOOT + 15, "read 1: a sum", 0.75, at="left")
     with board.answer():
-        output(board, ROWS, mine)
+        output(board, VALUES, mine)
     with board.answer(), board.group("rooms"):
         room = line(QUERIES[0])
-        board.words(LEFT - 12, 142, f"program 0:  {per_cent(room.shares)}  out {pair(room.output)}", 0.85, at="left")
+        board.words(LEFT - 12, 210, f"program 0:  {per_cent(room.shares)}  out {pair(room.output)}", 0.85, at="left")
     with board.answer(), board.group("code"):
-        board.box(9, TURN - 10, 420, 84)
-        for i, text in enumerate(turn()):
-            board.words(18, TURN + 16 * i, text, 0.75, at="left")
+        for hidden in ("fill", "one share", "rooms"):
+            board.lift(hidden)
+        for (top, gap), texts in zip(((6, 14), (162, 17)), turns(), strict=True):
+            board.box(9, top, 462, 4 * gap + 4)
+            for i, text in enumerate(texts):
+                inside = 24 * (len(text) - len(text.lstrip())) / 4
+                board.words(18 + inside, top + 9 + gap * i, text.lstrip(), 0.75, at="left")
 
 
-def turn() -> tuple[str, ...]:
-    """What ``kernels.first.one_head``'s kernel does with a key and with a value; two lines go over two of the board."""
+def turns() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The two loops of ``kernels.first.one_head``'s kernel; a line of each goes over two of the board."""
     return (
-        "key = tl.load(k + key_number * HEAD_DIM + column)",
-        "scores = tl.where(place == key_number,",
-        "      tl.sum(query * key) * scale, scores)",
-        "output += tl.sum(tl.where(place == key_number,",
-        "      weights, 0.0)) * value",
+        (
+            "for key_number in range(seq_k):",
+            "    key = tl.load(k + key_number * HEAD_DIM + column)",
+            "    scores = tl.where(place == key_number,",
+            "            tl.sum(query * key) * scale, scores)",
+        ),
+        (
+            "for key_number in range(seq_k):",
+            "    value = tl.load(v + key_number * HEAD_DIM + column)",
+            "    output += tl.sum(tl.where(place == key_number,",
+            "            weights, 0.0)) * value",
+        ),
     )
 
 
@@ -215,38 +223,51 @@ def padding(board: Board) -> None:
         f"{wrong.total:.3f}, the shares are {per_cent(wrong.shares)}, the last ringed, the output {pair(wrong.output)}."
     )
     board.erase("fill", "rooms", "one share", "code")
-    in_places(board, 146, [shown(score) for score in wrong.scores])
-    board.ring(PLACES[-1], 146, 34, 22)
+    in_places(board, 172, [shown(score) for score in wrong.scores])
+    board.ring(PLACES[-1], 172, 34, 20)
     with board.answer():
-        for part in (exponentials, last_exponential, total):
-            part(board, 168, wrong)
+        exponentials(board, 196, wrong)
+        total(board, 196, wrong)
     with board.answer():
-        shares(board, 168, wrong)
-        board.ring(PLACES[-1], 168 + LINE, 34, 20)
+        shares(board, 220, wrong)
+        board.ring(PLACES[-1], 220, 34, 20)
     with board.answer():
-        output(board, 168, wrong)
-        board.words(LEFT - 12, 220, f"{wrong.shares[-1]} % for nobody", 0.95, at="left")
+        output(board, 220, wrong)
+        board.words(468, 172, f"{wrong.shares[-1]} % for nobody", 0.8, at="right")
 
 
 def program(board: Board) -> None:
     warps, lanes = worked.WARPS, worked.LANES
     board.step(
-        f"One program: {warps} boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each multiplies its "
-        "part of query and key; from all four an arrow leads to one sum. At the foot, to stay: they talk."
+        f"One program: {warps} boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each multiplies one "
+        f"number of the key, so a warp has {lanes} products. Shuffles fold them to one; an arrow leads from each warp "
+        "into shared memory, across a dashed barrier, and back: all four have the sum. At the foot, to stay: they talk."
     )
     board.erase(keep=STAYS)
-    for warp in range(warps):
-        board.box(22 + 112 * warp, 56, 100, 50, str(lanes))
+    middles = [68 + 114 * warp for warp in range(warps)]
+    for x in middles:
+        board.box(x - 50, 34, 100, 34, str(lanes))
     with board.answer():
-        board.words(240, 28, f"{warps} · {lanes} = {warps * lanes} threads", 0.95)
+        board.words(240, 18, f"{warps} · {lanes} = {warps * lanes} threads", 0.95)
     with board.answer():
-        for warp in range(warps):
-            board.words(72 + 112 * warp, 126, "q · k", 0.95)
+        for x in middles:
+            board.words(x, 84, f"{lanes} products", 0.8)
     with board.answer():
-        for warp in range(warps):
-            board.arrow(72 + 112 * warp, 142, 240 + 32 * (warp - 1.5), 176)
-        board.box(184, 182, 112, 40, "sum", 0.95)
-        board.arrow(420, FOOT + 4, 302, 206)
+        for x in middles:
+            for side in (-1, 1):
+                board.arrow(x + 44 * side, 102, x + 6 * side, 102)
+            board.words(x, 120, "shuffle", 0.75)
+    with board.answer():
+        for x in middles:
+            board.arrow(x, 132, x, 150)
+        board.box(18, 153, 442, 26, "shared memory", 0.85)
+    with board.answer():
+        board.line((10, 191), (416, 191), dashed=True)
+        board.words(474, 191, "barrier", 0.75, at="right")
+    with board.answer():
+        for x in middles:
+            board.arrow(x, 181, x, 206)
+            board.words(x, 218, "sum", 0.9)
         with board.group("talk"):
             board.words(468, FOOT + 15, "they talk", 0.75, at="right")
 
@@ -257,7 +278,7 @@ def correct(board: Board) -> None:
     used, over = f"{ours['of_budget']:.2f}", f"{zeros['of_budget']:,.0f}"
     board.step(
         f"32 strokes for 32 heads, one of them crossed out: zeros. The mean error is {zeros['mean']:.4f}. The budget: "
-        f"1.5 times PyTorch's error, in each head. The largest error is {zeros['largest']:.2f}, {over} budgets, "
+        f"1.5 times PyTorch's largest error, in each head. The largest here is {zeros['largest']:.2f}, {over} budgets, "
         f"REJECTED. Ours needs {used} of the budget and passes."
     )
     board.erase(keep=STAYS)
@@ -265,9 +286,9 @@ def correct(board: Board) -> None:
         board.line((30 + 13 * i, 14), (30 + 13 * i, 46), width=1.2)
     board.strike(30 + 13 * 20 - 9, 42, 30 + 13 * 20 + 9, 18)
     board.words(30 + 13 * 20, 62, "zeros", 0.85)
-    board.words(LEFT, 94, f"mean error  {zeros['mean']:.4f}", 0.95, at="left")
+    board.words(LEFT, 94, f"mean  {zeros['mean']:.4f}", 0.95, at="left")
     with board.answer():
-        board.words(LEFT, 130, "budget = 1.5 · PyTorch's error, per head", 0.9, at="left")
+        board.words(LEFT, 130, "budget = 1.5 · PyTorch's", 0.95, at="left")
     with board.answer():
         board.words(LEFT, 168, f"largest  {zeros['largest']:.2f}", 0.95, at="left")
     with board.answer():

@@ -13,6 +13,8 @@ In ``docs/chapters/NAME/sheet.md`` a step is
 
     *if asked* "What they ask?" What you answer.
 
+    **say, 30, 20** What you say only in these shorter lessons, where a step was left out.
+
 with the minutes that it has in the whole lesson and in those of 30 and of 20 minutes; one that is not named leaves the
 step out.  ``<!-- key -->`` begins the second page, and on it ``<!-- poll after step 3 -->`` a question with its list of
 answers, ``- 1.871: what it shows of whoever chose it``, the right one in bold.  The pictures come from
@@ -48,7 +50,11 @@ SHEET = re.compile(
 )
 ANSWER = re.compile(r"^- (.+?): (.*)$", re.MULTILINE)
 ASK = re.compile(r"^\*\*Ask\.\*\* (.*(?:\n.+)*)|^\*\*say\*\* (.*\?)\n\n\*\[Wait", re.MULTILINE)
-LINES = {"say": re.compile(r"^\*\*say\*\* "), "do": re.compile(r"^\*(?=\[)"), "asked": re.compile(r"^\*if asked\* ")}
+LINES = {
+    "say": re.compile(r"^\*\*say(?P<only>(?:, \d+)*)\*\* "),
+    "do": re.compile(r"^\*(?=\[)"),
+    "asked": re.compile(r"^\*if asked\* "),
+}
 FOLDER, WORKSHEETS = "assets/boards", "assets/worksheets"
 
 
@@ -201,13 +207,21 @@ def format_speech(speech: str) -> str:
     """Returns what is said, done and answered in a step, each line with its class; a speech in paragraphs is folded."""
     parts = speech.split("\n\n")
     kinds = [next((kind for kind, begins in LINES.items() if begins.match(part)), None) for part in parts]
+    only = [
+        match["only"].removeprefix(", ").replace(", ", " or ") if (match := LINES["say"].match(part)) else ""
+        for part in parts
+    ]
     if not any(kinds):
         return f'<details class="hb-speech" markdown>\n<summary>The speech</summary>\n\n{speech}\n\n</details>\n\n'
     lines = [
         LINES[kind].sub("*" if kind == "do" else "", part) if kind else part
         for part, kind in zip(parts, kinds, strict=True)
     ]
-    marked = [f"{line}\n{{ .hb-{kind} }}" if kind else line for line, kind in zip(lines, kinds, strict=True)]
+    shorter = [f' data-only="{versions}"' if versions else "" for versions in only]
+    marked = [
+        f"{line}\n{{ .hb-{kind}{versions} }}" if kind else line
+        for line, kind, versions in zip(lines, kinds, shorter, strict=True)
+    ]
     return f'<div class="hb-speech hb-dialogue" markdown>\n\n{(chr(10) * 2).join(marked)}\n\n</div>\n\n'
 
 
