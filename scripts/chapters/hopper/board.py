@@ -153,7 +153,7 @@ def parts(board: Board) -> None:
     board.arrow(296, 190, 252, 186)
     with board.answer(), board.group("barriers"):
         board.words(20, 220, "full: the consumers wait", 0.85, at="left")
-        board.words(20, 248, "empty: the producer waits", 0.85, at="left")
+        board.words(20, 248, "empty: producer waits", 0.85, at="left")
 
 
 def bits(board: Board) -> None:
