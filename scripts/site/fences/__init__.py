@@ -214,7 +214,7 @@ class Fences:
     def suite(self, name: str, options: dict, md) -> str:
         root, modules = self.reader.root, self.newest.modules
         if name == "tests/kernels":
-            outcomes, waiting = kernel_outcomes.outcomes(root, modules)
+            outcomes, waiting = kernel_outcomes.current_and_waiting(root, modules)
             before = outputs.waiting_html(waiting, root) if waiting else ""
             table = outputs.suite_html(outcomes, root) + outputs.suite_ran_html(outcomes) if outcomes else ""
             return Markup('<div class="hb-suite">{}{}</div>').format(before, table)
