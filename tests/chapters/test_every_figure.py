@@ -99,7 +99,7 @@ def test_a_text_alternative_concludes_through_facts_alone(name):
 
 def test_a_fact_in_a_text_alternative_is_todays():
     found = figures.load("maximum_moves", ROOT)
-    (name,) = facts.NAMED.findall(found.alternative)
+    (name,) = facts.MARK.findall(found.alternative)
     assert facts.fill(found.alternative, found.chapter).endswith(f" in {facts.find(name, found.chapter)()}.")
     with pytest.raises(facts.FactError, match="there is no fact nothing"):
         facts.fill("It is {fact=nothing}.", found.chapter)

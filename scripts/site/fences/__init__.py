@@ -253,7 +253,7 @@ class Fences:
         """Holds the facts in a caption to what they return today; returns its words."""
         for _, words, name in facts.marks(caption):
             self.fact(name, words)
-        return facts.MARK.sub(r"\1", caption)
+        return facts.MARKED_WORDS.sub(r"\1", caption)
 
     def fact(self, name: str, words: str) -> str:
         """Holds the words of a fact to what it returns today; returns what it rests on."""
