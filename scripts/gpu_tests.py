@@ -33,27 +33,27 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--processes", type=int, default=1, help="how many share the GPU")
     options = parser.parse_args(arguments)
     try:
-        kept, waiting = kernel_outcomes.outcomes(ROOT, Modules(ROOT))
-        there = kernel_outcomes.test_files(ROOT) if options.all else waiting
-        if others := sorted({*options.files} - {*there}):
-            raise RecordError(f"{others[0]} doesn't wait for its run; these do: {', '.join(there)}")
-        if not there:
+        current, waiting = kernel_outcomes.current_and_waiting(ROOT, Modules(ROOT))
+        runnable = kernel_outcomes.test_files(ROOT) if options.all else waiting
+        if others := sorted({*options.files} - {*runnable}):
+            raise RecordError(f"{others[0]} doesn't wait for its run; these do: {', '.join(runnable)}")
+        if not runnable:
             print(f"the record of {THEY} is current")
             return 0
-        return record(options.files or there, kept, options.processes)
+        return record(options.files or runnable, current, options.processes)
     except RecordError as error:
         print(f"\nstopped: {error}", file=sys.stderr)
         return 1
 
 
-def record(chosen: list[str], kept: dict[str, dict], processes: int) -> int:
+def record(chosen: list[str], current: dict[str, dict], processes: int) -> int:
     """Runs these test files and keeps the outcome of those that pass; returns pytest's exit status.
 
     Raises RecordError, and leaves the old record as it was, if no record can be made on this machine or of this run.
     """
     ran = provenance()
     refuse_unfit(THEY, ran)
-    before = digests(chosen)
+    digests_before = digests(chosen)
     print(f"{THEY} on {ran['gpu']}, {len(chosen)} files", flush=True)
     os.environ.pop("PYTEST_ADDOPTS", None)
     shared = []
@@ -68,10 +68,10 @@ def record(chosen: list[str], kept: dict[str, dict], processes: int) -> int:
     passed = outcomes.passed_files()
     if path := find_absolute_path([reason for outcome in passed.values() for reason in outcome["skipped"]]):
         raise RecordError(f"the reason of a skip shows the absolute path {path}, true of one machine only")
-    if digests(chosen) != before:
+    if digests(chosen) != digests_before:
         raise RecordError(f"a module of {THEY} was edited while they ran; run them again")
-    new = {file: outcome | {"digest": before[file], "ran": ran} for file, outcome in passed.items()}
-    kernel_outcomes.keep(ROOT, kernel_outcomes.TESTS, {"files": kept | new})
+    new = {file: outcome | {"digest": digests_before[file], "ran": ran} for file, outcome in passed.items()}
+    kernel_outcomes.keep(ROOT, kernel_outcomes.TESTS, {"files": current | new})
     if waiting := sorted({*chosen} - new.keys()):
         print(f"\nstill waiting for a run that passes: {', '.join(waiting)}", file=sys.stderr)
         return int(status) or 1

@@ -17,9 +17,9 @@ from pathlib import Path
 from scripts import records
 from scripts.facts.words import NoWords
 
-MARK = re.compile(r"\[((?:[^\[\]`\n]|\n(?!\n))+)\]\{fact=([a-z]\w*(?:\.[a-z]\w*)?)\}")
+MARK = re.compile(r"\{fact=([\w.]+)\}")
+MARKED_WORDS = re.compile(rf"\[((?:[^\[\]`\n]|\n(?!\n))+)\]{MARK.pattern}")
 CODE = re.compile(r"^ *```[^\n]*(\n.*?^ *```)$|(`[^`\n]*`)", re.DOTALL | re.MULTILINE)
-NAMED = re.compile(r"\{fact=([\w.]+)\}")
 MAX_WORDS = 12
 
 
@@ -31,13 +31,13 @@ class FactError(Exception):
 class Fact:
     """
     table: which it reads, ``snippet.table``
-    by: the column that names the forms; empty if the forms are columns themselves
+    form_column: the column that names the forms; empty if the forms are columns themselves
     forms: the two that it compares   value_column: the column of the number that it compares
     """
 
     name: str
     table: str
-    by: str
+    form_column: str
     forms: tuple[str, str] | tuple[int, int]
     value_column: str
     function: Callable[[list[dict]], str]
@@ -57,9 +57,11 @@ class Fact:
         return text
 
 
-def compares(table: str, by: str, forms: tuple[str, str] | tuple[int, int], value_column: str = "") -> Callable:
+def compares(
+    table: str, form_column: str, forms: tuple[str, str] | tuple[int, int], value_column: str = ""
+) -> Callable:
     """Declares what a fact compares: see ``Fact``."""
-    return lambda function: Fact(function.__name__, table, by, forms, value_column, function)
+    return lambda function: Fact(function.__name__, table, form_column, forms, value_column, function)
 
 
 def of_chapter(chapter: str) -> dict[str, Fact]:
@@ -79,14 +81,14 @@ def find(mark: str, chapter: str) -> Fact:
     other, _, name = mark.rpartition(".")
     facts = of_chapter(other or chapter)
     if name not in facts:
-        there = ", ".join(facts) or "none"
-        raise FactError(f"there is no fact {mark} in scripts/chapters/{other or chapter}/facts.py; there are: {there}")
+        names = ", ".join(facts) or "none"
+        raise FactError(f"there is no fact {mark} in scripts/chapters/{other or chapter}/facts.py; there are: {names}")
     return facts[name]
 
 
 def fill(text: str, chapter: str) -> str:
     """Returns a text of a chapter with today's words in place of each ``{fact=name}``."""
-    return NAMED.sub(lambda name: find(name[1], chapter)(), text)
+    return MARK.sub(lambda mark: find(mark[1], chapter)(), text)
 
 
 def chapter_of(page: str) -> str:
@@ -100,6 +102,6 @@ def marks(markdown: str) -> Iterator[tuple[re.Match, str, str]]:
     A caption isn't code: it's on the first line of its fence.
     """
     code = [match.span(match.lastindex) for match in CODE.finditer(markdown)]
-    for match in MARK.finditer(markdown):
+    for match in MARKED_WORDS.finditer(markdown):
         if not any(begin < match.end(1) + 1 < end for begin, end in code):
             yield match, " ".join(match[1].split()), match[2]

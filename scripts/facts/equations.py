@@ -78,29 +78,33 @@ NAMES |= {"sqrt": math.sqrt, "log2": math.log2}
 
 def equations(text: str) -> Iterator[Equation]:
     """Yields each chain of a text of which at least one sign can be checked."""
-    run: list[Token] = []
-    for found in [*TOKENS.finditer(text), None]:
-        kind = found.lastgroup if found else "other"
+    tokens: list[Token] = []
+    for match in [*TOKENS.finditer(text), None]:
+        kind = match.lastgroup if match else "other"
         if kind == "space":
             continue
         if kind != "other":
-            run.append(Token(kind, found[0], *found.span()))
+            tokens.append(Token(kind, match[0], *match.span()))
             continue
-        if any(token.kind == "equals" for token in run) and (equation := chain(run, text)):
+        if any(token.kind == "equals" for token in tokens) and (equation := chain(tokens, text)):
             yield equation
-        run = []
+        tokens = []
 
 
-def chain(run: list[Token], text: str) -> Equation | None:
+def chain(tokens: list[Token], text: str) -> Equation | None:
     """Returns what becomes of a run of tokens with a sign of equality in it; None if nothing in it can be checked."""
     members: list[list[Token]] = [[]]
-    for token in run:
+    for token in tokens:
         members[-1].append(token) if token.kind != "equals" else members.append([])
-    before, behind = text[: run[0].start], text[run[-1].end :]
-    after_word = (before.rstrip() if run[0].text == "−" else before)[-1:].isalnum()
-    members = [tail(members[0], after_word), *members[1:-1], head(members[-1], behind[:1].isalnum())]
+    before, behind = text[: tokens[0].start], text[tokens[-1].end :]
+    after_word = (before.rstrip() if tokens[0].text == "−" else before)[-1:].isalnum()
+    members = [
+        longest_trailing(members[0], after_word),
+        *members[1:-1],
+        longest_leading(members[-1], behind[:1].isalnum()),
+    ]
     values = [evaluate(member) for member in members]
-    wrong, results, known = "", [], []
+    wrong, results, checked = "", [], []
     for (left, one), (right, other) in pairwise(zip(members, values, strict=True)):
         if one is None or other is None:
             continue
@@ -112,11 +116,11 @@ def chain(run: list[Token], text: str) -> Equation | None:
                 f"{text[left[0].start : left[-1].end]} is {formatted(one)}, not {text[right[0].start : right[-1].end]}"
             )
         results += [(right[0].start, right[-1].end)] * single
-        known += left + right
-    return Equation(known[0].start, known[-1].end, wrong, results) if known else None
+        checked += left + right
+    return Equation(checked[0].start, checked[-1].end, wrong, results) if checked else None
 
 
-def tail(tokens: list[Token], after_word: bool) -> list[Token]:
+def longest_trailing(tokens: list[Token], after_word: bool) -> list[Token]:
     """Returns the longest expression that these tokens end in; none if it's only the rest of one."""
     for start in range(len(tokens)):
         if tokens[start].text != "+" and evaluate(tokens[start:]) is not None:
@@ -125,7 +129,7 @@ def tail(tokens: list[Token], after_word: bool) -> list[Token]:
     return []
 
 
-def head(tokens: list[Token], before_word: bool) -> list[Token]:
+def longest_leading(tokens: list[Token], before_word: bool) -> list[Token]:
     """Returns the longest expression that these tokens begin with; none if it's only the beginning of one."""
     for end in range(len(tokens), 0, -1):
         if evaluate(tokens[:end]) is not None:
@@ -157,7 +161,7 @@ def evaluate(tokens: list[Token]) -> float | Vector | None:
         return None
     return (
         value
-        if isinstance(value, int | float | Vector) and all(isinstance(n, int | float) for n in flat(value))
+        if isinstance(value, int | float | Vector) and all(isinstance(n, int | float) for n in numbers_in(value))
         else None
     )
 
@@ -171,7 +175,7 @@ def factor(text: str) -> float:
     return PREFIXES[PREFIX.match(text)[1]]
 
 
-def flat(value: float | Vector) -> list[float]:
+def numbers_in(value: float | Vector) -> list[float]:
     return [*value] if isinstance(value, Vector) else [value]
 
 
@@ -180,21 +184,21 @@ def rounding_error(tokens: list[Token], always: bool) -> list[float]:
 
     always: whole numbers are rounded too, as they are where they stand as results
     """
-    value = flat(evaluate(tokens))
+    value = numbers_in(evaluate(tokens))
     total = [0.0] * len(value)
     for i, token in enumerate(tokens):
         if token.kind == "number" and ("." in token.text or always):
             digits, power, raised = token.text.partition("·10")
             more = digits + ("5" if "." in digits else ".5") + power + raised
-            moved = flat(evaluate([*tokens[:i], token._replace(text=more), *tokens[i + 1 :]]))
+            moved = numbers_in(evaluate([*tokens[:i], token._replace(text=more), *tokens[i + 1 :]]))
             total = [so_far + abs(a - b) for so_far, a, b in zip(total, moved, value, strict=True)]
     return total
 
 
 def agree(one: float | Vector, other: float | Vector, within: list[float]) -> bool:
-    if isinstance(one, Vector) != isinstance(other, Vector) or len(flat(one)) != len(flat(other)):
+    if isinstance(one, Vector) != isinstance(other, Vector) or len(numbers_in(one)) != len(numbers_in(other)):
         return False
-    numbers = zip(flat(one), flat(other), within, strict=True)
+    numbers = zip(numbers_in(one), numbers_in(other), within, strict=True)
     return all(abs(a - b) <= off * (1 + 1e-6) + 1e-9 * abs(b) for a, b, off in numbers)
 
 

@@ -27,11 +27,11 @@ def paragraphs(markdown: str) -> Iterator[Paragraph]:
     for fence in HIDDEN.finditer(markdown):
         for caption in CAPTION.findall(fence[0].partition("\n")[0]):
             yield Paragraph(to_plain_text(caption), markdown.count("\n", 0, fence.start()) + 1)
-    text = HIDDEN.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), markdown)
+    text = HIDDEN.sub(lambda hidden: re.sub(r"[^\n]", " ", hidden[0]), markdown)
     text = re.sub(r"^## References.*", "", text, flags=re.DOTALL | re.MULTILINE)
-    for found in re.finditer(r"(?:^.*\S.*\n?)+", text, re.MULTILINE):
-        parts = re.split(r"\n(?= *(?:[-*] |\d+\. |\||#|!!!|\?\?\?))", found[0])
-        line = text.count("\n", 0, found.start()) + 1
+    for block in re.finditer(r"(?:^.*\S.*\n?)+", text, re.MULTILINE):
+        parts = re.split(r"\n(?= *(?:[-*] |\d+\. |\||#|!!!|\?\?\?))", block[0])
+        line = text.count("\n", 0, block.start()) + 1
         for part in parts:
             cells = re.split(r"(?<!\\)\|", part) if part.lstrip().startswith("|") else [part]
             yield from (Paragraph(to_plain_text(cell), line) for cell in cells if cell.strip())

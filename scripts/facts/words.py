@@ -16,8 +16,8 @@ from typing import NamedTuple
 MARGINS = tomllib.loads(Path(__file__).with_name("margins.toml").read_text(encoding="utf-8"))
 ABOUT = 0.05  # "about half" is at most this far from half
 ROUGHLY = 0.2
-PARTS = {1 / 100: "a hundredth", 1 / 20: "a twentieth", 1 / 10: "a tenth", 1 / 8: "an eighth", 1 / 5: "a fifth"}
-PARTS |= {1 / 4: "a quarter", 1 / 3: "a third", 1 / 2: "half", 2 / 3: "two thirds"}
+FRACTIONS = {1 / 100: "a hundredth", 1 / 20: "a twentieth", 1 / 10: "a tenth", 1 / 8: "an eighth", 1 / 5: "a fifth"}
+FRACTIONS |= {1 / 4: "a quarter", 1 / 3: "a third", 1 / 2: "half", 2 / 3: "two thirds"}
 MULTIPLES = {2: "twice", 3: "three times", 4: "four times", 5: "five times", 10: "ten times", 100: "a hundred times"}
 
 
@@ -31,22 +31,22 @@ class Range(NamedTuple):
     low: float
     high: float
 
-    def over(self, other: Range) -> Range:
+    def divided_by(self, other: Range) -> Range:
         return Range(self.low / other.high, self.high / other.low)
 
 
-def with_margin(value: float, kind: str) -> Range:
+def with_margin(value: float, margin_class: str) -> Range:
     """Returns the range in which a number can turn up, by the margin of its class."""
-    factor = 1 + MARGINS[kind]["margin"]
+    factor = 1 + MARGINS[margin_class]["margin"]
     return Range(value / factor, value * factor)
 
 
-def time(ratio: Range) -> str:
+def time_before_name(ratio: Range) -> str:
     """Returns words to put before a name: "about half the time of", "91 to 96 % of the time of", "less time than"."""
     return _compared(ratio, "the time of", "{} time than")
 
 
-def size(ratio: Range, of: str) -> str:
+def quantity_before_name(ratio: Range, of: str) -> str:
     """Returns the same for another quantity: "about half the error of", "less error than"."""
     return _compared(ratio, f"the {of} of", f"{{}} {of} than")
 
@@ -55,7 +55,7 @@ def _compared(ratio: Range, of: str, than: str) -> str:
     low, high = ratio
     if low <= 1 <= high:
         raise NoWords(f"{low:.3f} to {high:.3f} times as much: too close to call")
-    for mark, name in (PARTS | MULTIPLES).items():
+    for mark, name in (FRACTIONS | MULTIPLES).items():
         if mark / (1 + ABOUT) <= low and high <= mark * (1 + ABOUT):
             return f"about {name} {of}"
     if high > 2 * low:
@@ -65,15 +65,15 @@ def _compared(ratio: Range, of: str, than: str) -> str:
     return f"{_span(floor(10 * low) / 10, ceil(10 * high) / 10)} times {of}"
 
 
-def part(share: Range) -> str:
+def share_of_whole(share: Range) -> str:
     """Returns what part of a whole something is: "about two thirds", "7 %"."""
-    for mark, name in PARTS.items():
+    for mark, name in FRACTIONS.items():
         if mark / (1 + ABOUT) <= share.low and share.high <= mark * (1 + ABOUT):
             return f"about {name}"
     return f"{_span(round(100 * share.low), round(100 * share.high))} %"
 
 
-def standing(ratios: Sequence[Range], settings: str) -> str:
+def wins_and_losses(ratios: Sequence[Range], settings: str) -> str:
     """Returns in how many settings a form is sure to win or lose: "ahead in 4 of 8 row lengths, behind in 1".
 
     ratios: times, the form's over the other's
@@ -87,12 +87,12 @@ def standing(ratios: Sequence[Range], settings: str) -> str:
     return f"{word} in {many} {len(ratios)} {settings}" + "".join(f", {word} in {count}" for word, count in rest)
 
 
-def speed(ratios: Sequence[float], kind: str) -> str:
+def speed(ratios: Sequence[float], margin_class: str) -> str:
     """Returns how many times as fast a form is over many settings, by the geometric mean: "1.11 to 1.16 times".
 
     ratios: the other form's times over this one's
     """
-    low, high = with_margin(exp(sum(map(log, ratios)) / len(ratios)), kind)
+    low, high = with_margin(exp(sum(map(log, ratios)) / len(ratios)), margin_class)
     if low <= 1 <= high:
         raise NoWords(f"{low:.3f} to {high:.3f} times as fast: too close to call")
     return f"{_span(floor(100 * low) / 100, ceil(100 * high) / 100)} times"
@@ -106,7 +106,7 @@ def multiple(ratio: Range) -> str:
     raise NoWords(f"{ratio.low:.1f} to {ratio.high:.1f} times: near no multiple with a name")
 
 
-def least(ratio: Range) -> str:
+def lower_bound(ratio: Range) -> str:
     """Returns what a large multiple surely exceeds, in two digits: "more than 130 times"."""
     if ratio.low < 10:
         raise NoWords(f"{ratio.low:.2f} to {ratio.high:.2f} times: not that large a multiple")
@@ -114,7 +114,7 @@ def least(ratio: Range) -> str:
     return f"more than {unit * floor(ratio.low / unit)} times"
 
 
-def spread(ratios: Sequence[Range]) -> str:
+def range_of_ratios(ratios: Sequence[Range]) -> str:
     """Returns how small and how large ratios get: "0.8 to 1.4 times"."""
     low, high = min(r.low for r in ratios), max(r.high for r in ratios)
     return f"{_span(floor(10 * low) / 10, ceil(10 * high) / 10)} times"

@@ -34,17 +34,17 @@ def main(query: str, root: Path = about.ROOT) -> int:
 def begin(folder: Path) -> str:
     """Puts the files to write into the folder, leaves alone those that are there, and says which; then the table."""
     folder.mkdir(exist_ok=True)
-    labs, made, kept = about.all_labs(), [], []
+    labs, made, already_begun = about.all_labs(), [], []
     for each in labs:
         file = folder / each.file
         if file.exists():
-            kept += [] if file.read_bytes() == each.start.read_bytes() else [each.file]
+            already_begun += [] if file.read_bytes() == each.start.read_bytes() else [each.file]
             continue
         shutil.copyfile(each.start, file)
         made.append(each.file)
     lines = [f"Made in {folder.name}/: {', '.join(made)}."] if made else []
-    if kept:
-        lines.append(f"Left alone in {folder.name}/, since you have written there: {', '.join(kept)}.")
+    if already_begun:
+        lines.append(f"Left alone in {folder.name}/, since you have written there: {', '.join(already_begun)}.")
         lines.append("To begin one anew, remove its file and call `make labs` again.")
     return "\n".join(
         [*lines, "", progress.table(folder, labs), "", "Grade one: make lab N=4, or make lab N=vector-add."]

@@ -86,8 +86,8 @@ def find(query: str, root: Path = ROOT) -> LabInfo:
     for about in labs:
         if query.strip().lower().replace("_", "-") in (str(about.number), f"{about.number:02d}", about.slug):
             return about
-    there = ", ".join(f"{about.number} {about.slug}" for about in labs)
-    raise LabError(f"There is no lab {query!r}; there are: {there}")
+    names = ", ".join(f"{about.number} {about.slug}" for about in labs)
+    raise LabError(f"There is no lab {query!r}; there are: {names}")
 
 
 def chapters(root: Path = ROOT) -> list[str]:

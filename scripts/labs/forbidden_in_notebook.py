@@ -23,8 +23,8 @@ def why_forbidden(about: LabInfo, functions: dict[str, Callable]) -> str:
         seen.append(function)
         if fault := why_one_is_forbidden(about, function):
             return fault
-        known = (unwrap_jit(value) for _, value in globals_of(function))
-        waiting += [each for each in known if is_of_same_notebook(each, function)]
+        values = (unwrap_jit(value) for _, value in globals_of(function))
+        waiting += [each for each in values if is_of_same_notebook(each, function)]
     return ""
 
 

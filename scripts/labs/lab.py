@@ -44,22 +44,22 @@ class Case:
 class Mistake:
     """A wrong implementation of the function, written in PyTorch, so that it gives no kernel away.
 
-    says: a sentence to the reader, ``Your last block is never written.``
+    message: a sentence to the reader, ``Your last block is never written.``
     heading: the chapter and the anchor of the heading that explains it, ``first-kernel#a-kernel-of-five-lines``, or ""
-    implementation: what the function would return, of the same arguments as ``Part.reference``, in FP64, NaN where
+    implementation: what the function would return, of the same arguments as ``Task.reference``, in FP64, NaN where
         nobody writes
     writes: False of one that may write nothing at all; where nothing was written no other is named
     """
 
     name: str
-    says: str
+    message: str
     heading: str
     implementation: Callable[..., Result]
     writes: bool = True
 
 
 @dataclass(frozen=True)
-class Part:
+class Task:
     """One function that the reader writes.
 
     reference: the result in PyTorch, of the case's inputs by name; in FP64 it is the truth, in the inputs' precision
@@ -93,24 +93,24 @@ class Part:
 
 @dataclass(frozen=True)
 class Lab:
-    """parts: in the order in which they are graded
+    """tasks: in the order in which they are graded
     check: what is asked besides, of the reader's functions; it returns "", or a sentence that says what is wrong with
         the last of them, or a rejection that names another
-    judge_whole: grades a lab that has no parts, given the lab, the functions, the reader's file and the verdict, to
+    judge_whole: grades a lab that has no tasks, given the lab, the functions, the reader's file and the verdict, to
         which it adds what is right; it raises Rejected
     """
 
     about: LabInfo
-    parts: tuple[Part, ...]
+    tasks: tuple[Task, ...]
     check: Callable[[dict[str, Callable]], str | Rejection] | None = None
     judge_whole: Callable[..., None] | None = None
 
 
 def load(query: str) -> Lab:
-    """The lab of that number or name: of its ``lab.py`` PARTS, and ``check`` and ``judge_whole`` if there are any."""
+    """The lab of that number or name: of its ``lab.py`` TASKS, and ``check`` and ``judge_whole`` if there are any."""
     lab = about.find(query)
     module = import_module(f"scripts.labs.catalogue.{lab.folder}.lab")
-    return Lab(lab, module.PARTS, getattr(module, "check", None), getattr(module, "judge_whole", None))
+    return Lab(lab, module.TASKS, getattr(module, "check", None), getattr(module, "judge_whole", None))
 
 
 def generator(seed: int) -> torch.Generator:

@@ -16,7 +16,7 @@ from scripts.labs.verdict import Rejection, Verdict
 RIGHT, WRONG, NAN, UNWRITTEN = "·", "#", "?", "∅"
 KEY = f"{RIGHT} right   {WRONG} wrong   {NAN} NaN   {UNWRITTEN} never written"
 WIDTH, HEIGHT, WIDEST = 64, 16, 110
-FEW = 8  # numbers that are printed
+MAX_PRINTED = 8  # numbers that are printed
 LIES = {
     "transposed": "the numbers of a column lie side by side",
     "every second": "with a gap behind each number",
@@ -42,16 +42,19 @@ def rejection_lines(name: str, verdict: Verdict) -> list[str]:
     rejection = verdict.rejection
     where = f", line {rejection.line} of your file" if rejection.line else ""
     were = "s that were right" if verdict.cases > 1 else " that was right"
-    right = f", after {verdict.cases} case{were}" if verdict.cases else ""
-    if rejection.says == NOT_YET:
-        return [f"{name}: {rejection.place or rejection.function} is not written yet{where}{right}.", *verdict.remarks]
-    lines = [f"{name}: not right yet{right}.", *verdict.remarks]
+    passed_so_far = f", after {verdict.cases} case{were}" if verdict.cases else ""
+    if rejection.message == NOT_YET:
+        return [
+            f"{name}: {rejection.place or rejection.function} is not written yet{where}{passed_so_far}.",
+            *verdict.remarks,
+        ]
+    lines = [f"{name}: not right yet{passed_so_far}.", *verdict.remarks]
     if rejection.case:
         case = f"Case of {rejection.function}: {rejection.case.name}; {describe_call(rejection.case)}"
         lines += wrap(case, WIDEST, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
         lines += input_lines(rejection.case)
-    if rejection.says:
-        lines.append(sentence(f"{rejection.place or rejection.function}{where}: {rejection.says}"))
+    if rejection.message:
+        lines.append(sentence(f"{rejection.place or rejection.function}{where}: {rejection.message}"))
     lines += [f"    {rejection.code}"] if rejection.code else []
     lines += [rejection.advice] if rejection.advice else []
     if rejection.wrong is not None:
@@ -64,7 +67,7 @@ def rejection_lines(name: str, verdict: Verdict) -> list[str]:
         ]
     if rejection.mistake:
         mistake = rejection.mistake
-        lines += ["", f"It behaves like this: {mistake.says}"]
+        lines += ["", f"It behaves like this: {mistake.message}"]
         lines += [f"Read {heading_in_words(heading(mistake.heading))}."] if mistake.heading else []
     return lines
 
@@ -84,7 +87,9 @@ def describe_call(case: Case) -> str:
 
 def input_lines(case: Case) -> list[str]:
     """The inputs of a few numbers, as they are."""
-    few = {name: x for name, x in case.inputs.items() if isinstance(x, Tensor) and x.ndim == 1 and len(x) <= FEW}
+    few = {
+        name: x for name, x in case.inputs.items() if isinstance(x, Tensor) and x.ndim == 1 and len(x) <= MAX_PRINTED
+    }
     return [f"    {name} = [{', '.join(f'{each:.6g}' for each in x.tolist())}]" for name, x in few.items() if len(x)]
 
 

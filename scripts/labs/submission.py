@@ -38,8 +38,8 @@ def to_rejection(function: str, case: Case | None, error: BaseException, file: s
     if isinstance(chain[-1], MemoryError) or "can't allocate memory" in str(chain[-1]):
         return Rejection(function, "it asks for more memory than a lab may take", case, line=line)
     code = linecache.getline(file, line).strip() if line else ""
-    says = f"it raised {type(chain[-1]).__name__}: {first_line(chain[-1])}".rstrip(": .")
-    return Rejection(function, says, case, line=line, code=code, advice=advice(str(chain[-1]), code), place=place)
+    message = f"it raised {type(chain[-1]).__name__}: {first_line(chain[-1])}".rstrip(": .")
+    return Rejection(function, message, case, line=line, code=code, advice=advice(str(chain[-1]), code), place=place)
 
 
 MAX_CHARACTERS = 300  # characters of what an error says
@@ -93,8 +93,10 @@ ADVICE = (
 
 def advice(message: str, code: str) -> str:
     """What to do about an error that Triton's interpreter tells in words of its own; "" for all others."""
-    fitting = [(says, like, do) for says, like, do in ADVICE if re.search(says, message) and re.search(like, code)]
-    functions = [do for says, _, do in fitting if says.startswith("'function'")]
+    fitting = [
+        (pattern, like, do) for pattern, like, do in ADVICE if re.search(pattern, message) and re.search(like, code)
+    ]
+    functions = [do for pattern, _, do in fitting if pattern.startswith("'function'")]
     return (functions or [do for *_, do in fitting] or [""])[0]
 
 

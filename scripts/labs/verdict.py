@@ -16,13 +16,13 @@ UNWRITTEN = "it is not written yet"
 class Rejection:
     """Why a function is not right yet.
 
-    says: a sentence   unwritten: True where nobody has written   wrong: True where a number is too far off
+    message: a sentence   unwritten: True where nobody has written   wrong: True where a number is too far off
     story: which program wrote the first wrong number   line: of the reader's file, if it is known
     code: that line   advice: what to do about an error   place: the function of that line, if it is another
     """
 
     function: str
-    says: str
+    message: str
     case: Case | None = None
     wanted: Expected | None = None
     actual: Tensor | None = None
@@ -56,5 +56,5 @@ class Verdict:
 
 class Rejected(Exception):
     def __init__(self, rejection: Rejection):
-        super().__init__(rejection.says)
+        super().__init__(rejection.message)
         self.rejection = rejection

@@ -14,11 +14,11 @@ Reading runs nothing. ``make record`` and ``make random`` make the records; figu
 """
 
 from scripts.records.reader import Reader, active_reader
-from scripts.records.record_file import METADATA, TABLE, Record, machine
+from scripts.records.record_file import METADATA, TABLE, Record, machine_name
 from scripts.records.root import ROOT, Missing, RecordError, Stale
 
 __all__ = [
-    "METADATA", "ROOT", "TABLE", "Missing", "Reader", "Record", "RecordError", "Stale", "machine", "read", "table",
+    "METADATA", "ROOT", "TABLE", "Missing", "Reader", "Record", "RecordError", "Stale", "machine_name", "read", "table",
 ]  # fmt: skip
 
 

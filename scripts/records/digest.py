@@ -16,8 +16,8 @@ from pathlib import Path
 
 from scripts.records.root import RecordError, text_of
 
-ROOMS = ("kernels", "tests")
-NAMED = re.compile(rf"\b(?:{'|'.join(ROOMS)})(?:\.\w+)+")
+HASHED_ROOMS = ("kernels", "tests")
+DOTTED_NAME = re.compile(rf"\b(?:{'|'.join(HASHED_ROOMS)})(?:\.\w+)+")
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 memoized = lru_cache(maxsize=1024)  # by the text itself, so nothing old is ever found
 
@@ -25,16 +25,16 @@ memoized = lru_cache(maxsize=1024)  # by the text itself, so nothing old is ever
 @memoized
 def significant_text(source: str) -> str:
     """Returns a Python text without comments, docstrings, blank lines and the arguments of what is raised."""
-    kept, at = [], 0
-    for begin, end in sorted(_cuts(source)):
+    pieces, at = [], 0
+    for begin, end in sorted(_insignificant_spans(source)):
         if begin >= at:  # else it's a comment inside a piece that's already cut out
-            kept.append(source[at:begin])
+            pieces.append(source[at:begin])
             at = end
-    kept.append(source[at:])
-    return "\n".join(line.rstrip() for line in "".join(kept).splitlines() if line.strip())
+    pieces.append(source[at:])
+    return "\n".join(line.rstrip() for line in "".join(pieces).splitlines() if line.strip())
 
 
-def _cuts(source: str) -> Iterator[tuple[int, int]]:
+def _insignificant_spans(source: str) -> Iterator[tuple[int, int]]:
     """Yields where each piece begins and ends that no run depends on, in characters."""
     lines = source.splitlines(keepends=True)
     starts = [0, *accumulate(map(len, lines))]
@@ -66,16 +66,16 @@ class Modules:
 
     def __init__(self, root: Path):
         self.files: dict[str, Path] = {}
-        for room in ROOMS:
+        for room in HASHED_ROOMS:
             for path in sorted((root / room).rglob("*.py")):
                 parts = path.relative_to(root).with_suffix("").parts
                 if not path.name.startswith("."):
                     self.files[".".join(parts[:-1] if path.stem == "__init__" else parts)] = path
-        self._known: dict[str, tuple[str, set[str]]] = {}
+        self._hashes_and_names: dict[str, tuple[str, set[str]]] = {}
 
     def reachable(self, source: str) -> set[str]:
         """Returns the modules that a text imports, and those that they import, and so on."""
-        waiting, reached = [*self._named(source)], set()
+        waiting, reached = [*self._modules_named_in(source)], set()
         while waiting:
             name = waiting.pop()
             if name not in reached:
@@ -88,28 +88,28 @@ class Modules:
         return {name: self._read(name)[0] for name in sorted(names)}
 
     @cached_property
-    def _listed(self) -> dict[str, str]:
+    def _public_names(self) -> dict[str, str]:
         """Returns the names that the package lists, each with its module: ``{"merge": "kernels.flash.partial"}``."""
-        found: dict[str, str] = {}
+        listed: dict[str, str] = {}
         for node in ast.walk(ast.parse(text_of(self.files["kernels"]))):
             if isinstance(node, ast.Dict) and all(
                 isinstance(each, ast.Constant) for each in [*node.keys, *node.values]
             ):
                 pairs = zip(node.keys, node.values, strict=True)
-                found |= {key.value: f"kernels.{value.value}" for key, value in pairs}
-        return {name: module for name, module in found.items() if module in self.files}
+                listed |= {key.value: f"kernels.{value.value}" for key, value in pairs}
+        return {name: module for name, module in listed.items() if module in self.files}
 
     def _read(self, name: str) -> tuple[str, set[str]]:
         """Returns the hash of a module, and the modules that it names."""
-        if name not in self._known:
+        if name not in self._hashes_and_names:
             text = text_of(self.files[name])
             try:
-                self._known[name] = short_hash(significant_text(text)), self._named(text)
+                self._hashes_and_names[name] = short_hash(significant_text(text)), self._modules_named_in(text)
             except (SyntaxError, ValueError) as error:  # a NUL is a ValueError on 3.11
                 raise RecordError(f"{name} isn't Python: {error}") from error
-        return self._known[name]
+        return self._hashes_and_names[name]
 
-    def _named(self, source: str) -> set[str]:
+    def _modules_named_in(self, source: str) -> set[str]:
         """Returns the modules that a text names in its imports and strings, and the packages around them.
 
         The package's list of names isn't needed: a name on it (`from kernels import attention`) leads to its module,
@@ -119,8 +119,8 @@ class Modules:
         for name in imported_names(source):
             parts = name.split(".")
             around = {".".join(parts[:depth]) for depth in range(1, len(parts) + 1)} & self.files.keys()
-            if around == {"kernels"} and (module := self._listed.get(".".join(parts[1:]))):
-                names |= self._named(f"import {module}")
+            if around == {"kernels"} and (module := self._public_names.get(".".join(parts[1:]))):
+                names |= self._modules_named_in(f"import {module}")
                 continue
             names |= around - {"kernels"} or around
             if around == {"kernels"} and name != "kernels":
@@ -131,14 +131,14 @@ class Modules:
 @memoized
 def imported_names(source: str) -> frozenset[str]:
     """Returns the dotted names of kernels/ and tests/ that a text imports, or names in a string."""
-    names, silent = set(), set()  # docstrings and messages name modules that they don't run
+    names, not_run = set(), set()  # docstrings and messages name modules that they don't run
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Raise) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
-            silent |= {id(each) for each in ast.walk(node)}
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in silent:
-            names |= {*NAMED.findall(node.value)}
+            not_run |= {id(each) for each in ast.walk(node)}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in not_run:
+            names |= {*DOTTED_NAME.findall(node.value)}
         elif isinstance(node, ast.Import):
-            names |= {f"{each.name}.*" if each.name in ROOMS else each.name for each in node.names}
+            names |= {f"{each.name}.*" if each.name in HASHED_ROOMS else each.name for each in node.names}
         elif isinstance(node, ast.ImportFrom):
-            names |= {f"{node.module}.{each.name}" for each in node.names} | ({str(node.module)} - {*ROOMS})
-    return frozenset(name for name in names if name.partition(".")[0] in ROOMS)
+            names |= {f"{node.module}.{each.name}" for each in node.names} | ({str(node.module)} - {*HASHED_ROOMS})
+    return frozenset(name for name in names if name.partition(".")[0] in HASHED_ROOMS)

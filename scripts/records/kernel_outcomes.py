@@ -37,16 +37,20 @@ def digest_of(modules: Modules, names: set[str]) -> str:
     return short_hash(*(text for each in modules.digests(names | reached).items() for text in each))
 
 
-def outcomes(root: Path, modules: Modules) -> tuple[dict[str, dict], list[str]]:
+def current_and_waiting(root: Path, modules: Modules) -> tuple[dict[str, dict], list[str]]:
     """Returns the outcome of each test file that's of today's source, and the files that wait for their run.
 
     An outcome: ``{"passed": {test: times}, "skipped": {reason: {test: times}}, "seconds", "digest", "ran": {...}}``
     """
-    kept = load(root, TESTS).get("files", {})
-    there = test_files(root)
-    now = {file: digest_of_file(modules, file) for file in there}
-    today = {file: kept[file] for file in there if file in kept and kept[file]["digest"] == now[file]}
-    return today, [file for file in there if file not in today]
+    recorded = load(root, TESTS).get("files", {})
+    current_files = test_files(root)
+    current_digests = {file: digest_of_file(modules, file) for file in current_files}
+    current = {
+        file: outcome
+        for file, outcome in recorded.items()
+        if file in current_files and outcome["digest"] == current_digests[file]
+    }
+    return current, [file for file in current_files if file not in current]
 
 
 def random_cases(root: Path, modules: Modules) -> tuple[dict | None, bool]:
@@ -59,19 +63,19 @@ def random_cases(root: Path, modules: Modules) -> tuple[dict | None, bool]:
 
 
 def load(root: Path, place: str) -> dict:
-    """Returns a kept file, {} if there's none; raises RecordError if it can't be read, was edited, or ``why_unfit``."""
+    """Returns a stored file, {} without one; raises RecordError if it can't be read, was edited, or ``why_unfit``."""
     again = "run the tests on a GPU again"
     try:
-        kept = json.loads((root / place).read_text(encoding="utf-8"))
-        then = kept.pop("checksum")
-        runs = [each["ran"] for each in kept["files"].values()] if "files" in kept else [kept["ran"]]
+        stored = json.loads((root / place).read_text(encoding="utf-8"))
+        stored_checksum = stored.pop("checksum")
+        runs = [each["ran"] for each in stored["files"].values()] if "files" in stored else [stored["ran"]]
         for ran in runs:
-            check_integrity(then, checksum({}, kept), ran, place, again)
+            check_integrity(stored_checksum, checksum({}, stored), ran, place, again)
     except FileNotFoundError:
         return {}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RecordError(f"{place} can't be read ({type(error).__name__}); {again}") from error
-    return kept
+    return stored
 
 
 def keep(root: Path, place: str, kept: dict) -> None:

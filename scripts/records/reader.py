@@ -13,7 +13,7 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from scripts.records import record_file
-from scripts.records.digest import ROOMS, Modules, short_hash
+from scripts.records.digest import HASHED_ROOMS, Modules, short_hash
 from scripts.records.record_file import Record, rerun_command
 from scripts.records.root import ROOT, Missing, RecordError, Stale, text_of
 from scripts.records.snippets import Snippet, is_code, paths, snippet
@@ -86,11 +86,12 @@ class Reader:
             record = record_file.parse(name, path.read_text(encoding="utf-8", errors="replace"))
         except RecordError as fault:
             return None, fault
-        then, today = record.provenance["digest"], self.digests(name)
+        recorded, current = record.provenance["digest"], self.digests(name)
         # A run doesn't depend on a module that it doesn't reach today: if all that it reaches is as it was, it didn't
         # reach that one then either.
-        parts = {part for part in then.keys() | today.keys() if part in today or part.partition(".")[0] not in ROOMS}
-        changed = tuple(sorted(part for part in parts if then.get(part) != today.get(part)))
+        everything = recorded.keys() | current.keys()
+        relevant = {part for part in everything if part in current or part.partition(".")[0] not in HASHED_ROOMS}
+        changed = tuple(sorted(part for part in relevant if recorded.get(part) != current.get(part)))
         if not changed:
             return record, None
         more = f" and {len(changed) - 6} more" if len(changed) > 6 else ""
@@ -99,17 +100,17 @@ class Reader:
 
     def faults(self) -> dict[str, RecordError]:
         """Returns what stops a build: a record that's neither current nor listed, and one that's both."""
-        found: dict[str, RecordError] = {}
+        faults: dict[str, RecordError] = {}
         for name in self.names():
             fault = self.inspect(name)[1]
             if name in self.behind and not fault:
-                found[name] = RecordError(f"{BEHIND} lists {name}, and its record is current: take the line out")
+                faults[name] = RecordError(f"{BEHIND} lists {name}, and its record is current: take the line out")
             elif fault and not (name in self.behind and isinstance(fault, Missing | Stale)):
                 how = f"; {rerun_command(name)}, or list it in {BEHIND} with a reason"
-                found[name] = type(fault)(f"{fault}{how}") if isinstance(fault, Missing | Stale) else fault
+                faults[name] = type(fault)(f"{fault}{how}") if isinstance(fault, Missing | Stale) else fault
         for name in self.behind.keys() - self._paths.keys():
-            found[name] = RecordError(f"{BEHIND} lists {name}, and there is no such snippet")
-        return found
+            faults[name] = RecordError(f"{BEHIND} lists {name}, and there is no such snippet")
+        return faults
 
     def read(self, name: str) -> Record:
         """Returns the record of a snippet; if it's listed in behind.toml, ``behind`` and ``changed`` say so.

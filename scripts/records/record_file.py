@@ -64,11 +64,13 @@ class Record:
     def table(self, name: str) -> list[dict]:
         """Returns the rows of the one table of that name, ``[{column: value}]``."""
         tables = self.tables()
-        found = [table["rows"] for table in tables if table["name"] == name]
-        if len(found) != 1:
-            there = ", ".join(table["name"] for table in tables) or "none"
-            raise RecordError(f"{self.name} holds {len(found)} tables named {name}, and needs one; it holds: {there}")
-        return found[0]
+        matching = [table["rows"] for table in tables if table["name"] == name]
+        if len(matching) != 1:
+            names = ", ".join(table["name"] for table in tables) or "none"
+            raise RecordError(
+                f"{self.name} holds {len(matching)} tables named {name}, and needs one; it holds: {names}"
+            )
+        return matching[0]
 
 
 def rerun_command(name: str) -> str:
@@ -127,7 +129,7 @@ def checksum(provenance: dict, contents: object) -> str:
     return hashlib.sha256(json.dumps([stated, contents], sort_keys=True).encode()).hexdigest()
 
 
-def machine(provenance: dict) -> str:
+def machine_name(provenance: dict) -> str:
     """Returns the GPU that a record was made on; of several, how many, what links them, and their NCCL."""
     if "gpus" not in provenance:
         return provenance["gpu"]

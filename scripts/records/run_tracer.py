@@ -26,10 +26,10 @@ from types import FrameType, FunctionType
 
 MONITORED = sys.version_info >= (3, 12)  # by sys.monitoring, which sees every thread
 TRITON = "triton.runtime.jit"
-LEFT = ".executed"  # how the file ends in which another Python leaves what it executed
+EXECUTED_SUFFIX = ".executed"  # of the file in which a Python that the snippet started notes what it executed
 
 called: set[str] = set()  # "module:qualname" of each function of ours
-compiled: set[FunctionType] = set()  # the function inside each kernel that was launched, and inside what it was given
+launched_functions: set[FunctionType] = set()  # of each kernel that was launched, and of what it was given
 
 
 def start(folder: str) -> None:
@@ -45,13 +45,13 @@ def start(folder: str) -> None:
 
 def report(folder: str) -> None:
     """Prints what was executed, here and in every Python that the snippet started."""
-    elsewhere = (json.loads(path.read_text()) for path in Path(folder).glob(f"*{LEFT}"))
-    print(json.dumps({"executed": sorted(executed_functions().union(*elsewhere)), "interpreter": in_interpreter()}))
+    from_children = (json.loads(path.read_text()) for path in Path(folder).glob(f"*{EXECUTED_SUFFIX}"))
+    print(json.dumps({"executed": sorted(executed_functions().union(*from_children)), "interpreter": in_interpreter()}))
 
 
 def executed_functions() -> set[str]:
     """Returns our functions that were called, and our kernels that were launched with all that's compiled into them."""
-    waiting, reached = [*compiled], set()
+    waiting, reached = [*launched_functions], set()
     while waiting:
         if (function := waiting.pop()) not in reached:
             reached.add(function)
@@ -76,7 +76,7 @@ def provenance() -> dict[str, str | int | None]:
         versions |= {"torch": torch.__version__, "cuda": torch.version.cuda}
         if torch.cuda.is_available():
             driver = output_of("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
-            versions |= {"gpu": torch.cuda.get_device_name(), "driver": driver.partition("\n")[0]} | group()
+            versions |= {"gpu": torch.cuda.get_device_name(), "driver": driver.partition("\n")[0]} | gpu_group_facts()
         import triton
 
         versions["triton"] = triton.__version__
@@ -93,7 +93,7 @@ def commit() -> str | None:
     return head + "+" * bool(output_of(*git, "status", "--porcelain", "--", *code)) if head else None
 
 
-def group() -> dict[str, str | int | None]:
+def gpu_group_facts() -> dict[str, str | int | None]:
     """Returns how many GPUs work together, what links the first two (``NV18``: 18 NVLinks), and their NCCL."""
     if "WORLD_SIZE" not in os.environ:
         return {}
@@ -151,7 +151,7 @@ def watch_launches() -> None:
         return
 
     def noting_run(kernel, *args, **kwargs):
-        note_compiled((kernel, args, [*kwargs.values()]))
+        note_launched((kernel, args, [*kwargs.values()]))
         frame = None if MONITORED else sys._getframe(1)
         while frame:
             note_call(frame)
@@ -161,16 +161,16 @@ def watch_launches() -> None:
     kernels.run = noting_run
 
 
-def note_compiled(values: tuple | list) -> None:
+def note_launched(values: tuple | list) -> None:
     """Notes a kernel, and functions that are handed to it, also in tuples: they're compiled into it."""
     for each in values:
         if isinstance(each, tuple | list):
-            note_compiled(each)
+            note_launched(each)
         elif isinstance(function := getattr(each, "fn", None), FunctionType):
-            compiled.add(function)
+            launched_functions.add(function)
 
 
 if __name__ == "sitecustomize":
     watch_calls()
-    mine = Path(__file__).with_name(f"{os.getpid()}{LEFT}")
+    mine = Path(__file__).with_name(f"{os.getpid()}{EXECUTED_SUFFIX}")
     atexit.register(lambda: mine.write_text(json.dumps(sorted(executed_functions()))))

@@ -23,7 +23,7 @@ from scripts.records import ROOT
 from scripts.site.meta import search
 
 FOLDER = ROOT / "build" / "cache"
-ROOMS = (
+PAGE_SOURCES = (
     "kernels",
     "snippets",
     "scripts",
@@ -89,7 +89,7 @@ class PageCache:
     """Pages as they were rendered, and what the search knows of them."""
 
     def __init__(self, config):
-        self.surroundings = (digest(ROOMS), installed(), config.site_url, repr(config.extra))
+        self.surroundings = (digest(PAGE_SOURCES), installed(), config.site_url, repr(config.extra))
         self.pages, self.entries = Cache("pages"), Cache("search")
         self.key: tuple = ()
         self.is_cached = False

@@ -14,7 +14,7 @@ import time
 import traceback
 from pathlib import Path
 
-read = time.time()  # when the rooms of code were last looked at
+code_read_at = time.time()  # when the rooms of code were last looked at
 
 
 def on_startup(command, dirty):
@@ -65,10 +65,10 @@ def on_serve(server, config, builder):
 
 def forget_changed_code() -> None:
     """`mkdocs serve` builds again in this process: once a file of scripts/ or kernels/ has changed, read all anew."""
-    global read
+    global code_read_at
     names = [name for name in sys.modules if name.split(".")[0] in ("scripts", "kernels")]
     files = [Path(file) for name in names if (file := getattr(sys.modules[name], "__file__", None))]
-    if any(not file.exists() or file.stat().st_mtime > read for file in files):
+    if any(not file.exists() or file.stat().st_mtime > code_read_at for file in files):
         for name in names:
             del sys.modules[name]
-    read = time.time()
+    code_read_at = time.time()

@@ -8,7 +8,7 @@ from unittest import mock
 from scripts.records import Record
 
 
-def changed(value: object, column: str) -> object:
+def perturbed(value: object, column: str) -> object:
     """A number a little smaller, by a factor of its own; equal ones stay equal, and integers, which are sizes, stay."""
     if not isinstance(value, float):
         return value
@@ -20,8 +20,8 @@ def another_run() -> Iterator[None]:
     """In it, every measured number of every record is another one."""
     table = Record.table
 
-    def changed_table(record: Record, name: str) -> list[dict]:
-        return [{column: changed(value, column) for column, value in row.items()} for row in table(record, name)]
+    def perturbed_table(record: Record, name: str) -> list[dict]:
+        return [{column: perturbed(value, column) for column, value in row.items()} for row in table(record, name)]
 
-    with mock.patch.object(Record, "table", changed_table):
+    with mock.patch.object(Record, "table", perturbed_table):
         yield

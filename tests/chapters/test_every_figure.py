@@ -9,7 +9,7 @@ from scripts import facts
 from scripts.facts.quantities import is_earlier
 from scripts.records import ROOT
 from scripts.site.fences import figures
-from tests.chapters.controls import choose, controls, visible
+from tests.chapters.figure_menus import choose, menus, visible
 
 ROLES = {"query", "key", "value", "accent", "ink", "soft", "grey", "faint"}
 NAMED = {"end", "above", "start", "top", "value", None}
@@ -55,7 +55,7 @@ def test_a_figure_fits_a_phone_has_no_legend_and_does_not_move_under_a_finger(fi
 
 def test_each_control_leads_somewhere_and_back_to_what_is_shown_first(figure):
     start = state(figure)
-    for name, (labels, first) in controls(figure).items():
+    for name, (labels, first) in menus(figure).items():
         assert name and all(labels) and len(set(labels)) == len(labels)
         for label in labels:
             choose(figure, name, label)
@@ -99,7 +99,7 @@ def test_a_text_alternative_concludes_through_facts_alone(name):
 
 def test_a_fact_in_a_text_alternative_is_todays():
     found = figures.load("maximum_moves", ROOT)
-    (name,) = facts.NAMED.findall(found.alternative)
+    (name,) = facts.MARK.findall(found.alternative)
     assert facts.fill(found.alternative, found.chapter).endswith(f" in {facts.find(name, found.chapter)()}.")
     with pytest.raises(facts.FactError, match="there is no fact nothing"):
         facts.fill("It is {fact=nothing}.", found.chapter)

@@ -5,7 +5,7 @@ import pytest
 
 from kernels.bench.hardware import H100
 from scripts.chapters import plot
-from tests.chapters.controls import choose, controls, points, visible
+from tests.chapters.figure_menus import choose, menus, points, visible
 
 
 def test_a_tooltip_has_the_name_of_its_trace_and_no_second_box():
@@ -43,7 +43,7 @@ def test_rows_are_chosen_by_their_values():
 def test_a_switch_shows_the_traces_of_one_choice_and_always_those_of_none():
     figure = go.Figure([{"name": name} for name in ("first", "second", "level")])
     plot.finish(figure, 300, plot.trace_menu(figure, "Which", ["one", "two"], "two"))
-    assert controls(figure) == {"Which": (["one", "two"], "two")}
+    assert menus(figure) == {"Which": (["one", "two"], "two")}
     assert [trace.name for trace in visible(figure)] == ["second", "level"]
     choose(figure, "Which", "one")
     assert [trace.name for trace in visible(figure)] == ["first", "level"]

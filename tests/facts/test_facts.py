@@ -30,10 +30,10 @@ def words_of(fact, rows):
 def with_changed_form(fact, rows, change):
     """The rows with one form's number changed: a row of that form, or its column."""
     form, factor = change
-    column = fact.value_column if fact.by else form
+    column = fact.value_column if fact.form_column else form
     return [
         row | {column: row[column] * factor}
-        if row[column] is not None and (not fact.by or row[fact.by] == form)
+        if row[column] is not None and (not fact.form_column or row[fact.form_column] == form)
         else dict(row)
         for row in rows
     ]
@@ -42,9 +42,9 @@ def with_changed_form(fact, rows, change):
 def with_swapped_forms(fact, rows):
     one, other = fact.forms
     names = {one: other, other: one}
-    if not fact.by:
+    if not fact.form_column:
         return [{names.get(column, column): value for column, value in row.items()} for row in rows]
-    return [row | {fact.by: names.get(row[fact.by], row[fact.by])} for row in rows]
+    return [row | {fact.form_column: names.get(row[fact.form_column], row[fact.form_column])} for row in rows]
 
 
 @pytest.fixture(params=FACTS)
@@ -70,8 +70,8 @@ def test_another_number_of_either_form_changes_what_it_says(fact, rows):
 
 
 def test_it_declares_forms_that_its_table_has(fact, rows):
-    there = {row[fact.by] for row in rows} if fact.by else rows[0].keys()
-    assert {*fact.forms} <= there and (not fact.by or fact.value_column in rows[0])
+    forms = {row[fact.form_column] for row in rows} if fact.form_column else rows[0].keys()
+    assert {*fact.forms} <= forms and (not fact.form_column or fact.value_column in rows[0])
 
 
 def test_its_own_words_hold_no_number_and_no_comparison(fact):
@@ -101,7 +101,7 @@ def test_a_chapter_has_at_most_25_facts_each_on_a_page(chapter):
 def test_emptied_facts_are_rejected(fact, rows):
     """A computation that can be taken out without anything noticing guards nothing."""
     said_today = fact(rows)
-    empty = facts.Fact(fact.name, fact.table, fact.by, fact.forms, fact.value_column, lambda rows: said_today)
+    empty = facts.Fact(fact.name, fact.table, fact.form_column, fact.forms, fact.value_column, lambda rows: said_today)
     with pytest.raises(AssertionError):
         test_another_number_of_either_form_changes_what_it_says(empty, rows)
 
@@ -123,26 +123,26 @@ def range_of(low, high):
 )
 def test_a_range_becomes_the_most_precise_words_that_hold_for_all_of_it(ratio, wanted):
     if wanted:
-        assert words.time(ratio) == wanted
+        assert words.time_before_name(ratio) == wanted
     else:
         with pytest.raises(words.NoWords):
-            words.time(ratio)
+            words.time_before_name(ratio)
 
 
 @pytest.mark.parametrize("low, wanted", [(130.6, "130"), (99.9, "99"), (1999, "1900"), (9.9, None)])
 def test_a_large_multiple_is_one_that_it_surely_exceeds(low, wanted):
     if wanted:
-        assert words.least(range_of(low, 1.3 * low)) == f"more than {wanted} times"
+        assert words.lower_bound(range_of(low, 1.3 * low)) == f"more than {wanted} times"
     else:
         with pytest.raises(words.NoWords):
-            words.least(range_of(low, 1.3 * low))
+            words.lower_bound(range_of(low, 1.3 * low))
 
 
-def test_standing_counts_what_is_sure():
+def test_wins_and_losses_count_what_is_sure():
     ratios = [words.with_margin(each, "ratio_of_one_setting") for each in (0.5, 0.9, 0.99, 1.02, 1.2)]
-    assert words.standing(ratios, "settings") == "ahead in 2 of 5 settings, behind in 1"
+    assert words.wins_and_losses(ratios, "settings") == "ahead in 2 of 5 settings, behind in 1"
     with pytest.raises(words.NoWords):
-        words.standing(ratios[2:4], "settings")
+        words.wins_and_losses(ratios[2:4], "settings")
 
 
 def test_a_fact_says_at_most_twelve_words():

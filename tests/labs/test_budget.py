@@ -6,23 +6,23 @@ import pytest
 import torch
 
 from scripts.labs.grading.budget import PERTURBATIONS, as_double, expected_results, for_each_result, perturb
-from scripts.labs.lab import Case, Part, load
+from scripts.labs.lab import Case, Task, load
 from tests.labs import gpu_rounding
 
 ATTENTION = {"one-key": 0, "key-blocks": 0, "flash-forward": 0, "causal-and-ragged": 0, "paged-decode": 1}
 
 
-def part_of(slug: str) -> Part:
-    return load(slug).parts[ATTENTION[slug]]
+def task_of(slug: str) -> Task:
+    return load(slug).tasks[ATTENTION[slug]]
 
 
-def case_of(part: Part, name: str) -> Case:
-    return next(case for case in part.cases() if case.name == name)
+def case_of(task: Task, name: str) -> Case:
+    return next(case for case in task.cases() if case.name == name)
 
 
-def furthest(slug: str, part: Part, case: Case) -> float:
+def furthest(slug: str, task: Task, case: Case) -> float:
     """How much of what is allowed the roundings of a GPU take, at most, whichever way the kernel is written."""
-    wants = {each.name: each for each in expected_results(part, case)}
+    wants = {each.name: each for each in expected_results(task, case)}
     shares = [0.0]
     for form in gpu_rounding.FORMS:
         for which in (0, 1):
@@ -34,43 +34,43 @@ def furthest(slug: str, part: Part, case: Case) -> float:
 
 @pytest.mark.parametrize("slug", ATTENTION)
 def test_what_a_gpu_rounds_takes_half_of_the_budget_at_most(slug):
-    part = part_of(slug)
-    shares = {case.name: furthest(slug, part, case) for case in part.cases()}
+    task = task_of(slug)
+    shares = {case.name: furthest(slug, task, case) for case in task.cases()}
     assert max(shares.values()) < 0.5, shares
 
 
 def test_without_the_roundings_of_scores_a_right_kernel_is_refused():
-    part = part_of("key-blocks")
-    assert furthest("key-blocks", replace(part, roundings=48), case_of(part, "large scores")) > 1
+    task = task_of("key-blocks")
+    assert furthest("key-blocks", replace(task, roundings=48), case_of(task, "large scores")) > 1
 
 
 def test_the_roundings_are_those_that_a_gpu_showed():
     """An H200, with Triton 3.6.0: of a row whose first half was right to the last digit the second half was off."""
-    part = part_of("key-blocks")
-    case = case_of(part, "large scores")
-    (want,) = expected_results(part, case)
+    task = task_of("key-blocks")
+    case = case_of(task, "large scores")
+    (want,) = expected_results(task, case)
     got = {place: out for _, place, out in gpu_rounding.gpu_outputs("key-blocks", case, "by 2", 0)}[2,]
-    off = (got.double() - want.truth[2]).abs() / part.error_scale(**case.inputs)[2]
+    off = (got.double() - want.truth[2]).abs() / task.error_scale(**case.inputs)[2]
     assert got[8].item() == pytest.approx(-0.2040539, abs=2e-7)
     assert off[:8].max() < 2e-7 and off[8:].min() > 4e-6
     assert want.allowed[2, 8] > 4 * abs(-0.2040539 - want.truth[2, 8])
 
 
 def test_a_difference_that_a_gpu_showed_of_two_keys_that_count_is_within_a_quarter():
-    part = part_of("paged-decode")
-    want = expected_results(part, case_of(part, "large scores"))[0]
+    task = task_of("paged-decode")
+    want = expected_results(task, case_of(task, "large scores"))[0]
     assert want.allowed[0, 0, 7] > 4 * abs(-0.7031289 - want.truth[0, 0, 7])
 
 
 def test_shares_in_fp16_are_refused_all_the_same():
     """What is granted for scores of usual size is far below what 11 bits lose."""
-    part = part_of("key-blocks")
-    case = case_of(part, "two full blocks, seed 1")
-    (want,) = expected_results(part, case)
+    task = task_of("key-blocks")
+    case = case_of(task, "two full blocks, seed 1")
+    (want,) = expected_results(task, case)
     q, k, v = (case.inputs[name].double() for name in "qkv")
     shares = (q @ k.T / q.shape[1] ** 0.5).softmax(-1).half().double()
     assert want.wrong(shares @ v).any()
-    assert (want.allowed / part.error_scale(q, k, v)).max() < 2**-12 / 8
+    assert (want.allowed / task.error_scale(q, k, v)).max() < 2**-12 / 8
 
 
 def test_steps_are_a_number_or_made_of_the_inputs_for_all_results_or_for_each():
@@ -84,10 +84,10 @@ def test_steps_are_a_number_or_made_of_the_inputs_for_all_results_or_for_each():
 
 def test_the_inputs_are_moved_often_enough_that_no_seed_decides():
     """Of the two keys that count in this row, a few moves may all bring the scores hardly apart."""
-    part = part_of("paged-decode")
-    case = case_of(part, "large scores")
+    task = task_of("paged-decode")
+    case = case_of(task, "large scores")
     exact = {name: as_double(x) for name, x in case.inputs.items()}
-    truth = part.reference(**exact)[0]
-    far = [(part.reference(**perturb(exact, seed))[0] - truth).abs().max().item() for seed in range(1, 41)]
+    truth = task.reference(**exact)[0]
+    far = [(task.reference(**perturb(exact, seed))[0] - truth).abs().max().item() for seed in range(1, 41)]
     sets = [max(far[i : i + PERTURBATIONS]) for i in range(0, len(far), PERTURBATIONS)]
     assert max(sets) < 3 * min(sets)

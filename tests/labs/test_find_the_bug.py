@@ -5,7 +5,7 @@ import torch
 
 from scripts.labs.catalogue.find_the_bug.lab import BUGS
 from scripts.labs.grading.judge import judge, judge_case, load_functions
-from scripts.labs.lab import Case, Part, load, normal
+from scripts.labs.lab import Case, Task, load, normal
 from scripts.labs.message import format_verdict
 from tests.labs.wrong import wrong_solution
 
@@ -56,7 +56,7 @@ def test_a_kernel_is_right_once_its_line_is(bug, tmp_path):
                 given[name][0] = -torch.inf
             given["out_a"][0] = given["out_b"][0] = 0
         case = Case(f"seed {seed}", given, {"out": bug.output(given)}, layouts)
-        judge_case(lab, Part(bug.kernel, bug.reference, tuple, roundings=16), case, kernels[bug.kernel], "", [])
+        judge_case(lab, Task(bug.kernel, bug.reference, tuple, roundings=16), case, kernels[bug.kernel], "", [])
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.kernel)

@@ -291,7 +291,7 @@ def test_a_line_at_which_tritons_compiler_stops_is_the_files(tmp_path):
     assert compiler_error(CompilationError("def sum(x):\n    y", error.node, ""), str(file)) is None
     found = to_rejection("add", None, error, str(file))
     assert (found.place, found.line, found.code) == ("kernel", 7, "z = w")
-    assert found.says == "it raised CompilationError: w is not defined"
+    assert found.message == "it raised CompilationError: w is not defined"
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,9 @@ def ids(value):
 def cached_lab(slug: str) -> Lab:
     """The lab, whose cases are made once, and not anew for each file that is judged."""
     lab = load(slug)
-    made = [tuple(part.cases()) for part in lab.parts]
-    parts = [replace(part, cases=lambda cases=cases: cases) for part, cases in zip(lab.parts, made, strict=True)]
-    return replace(lab, parts=tuple(parts))
+    made = [tuple(task.cases()) for task in lab.tasks]
+    tasks = [replace(task, cases=lambda cases=cases: cases) for task, cases in zip(lab.tasks, made, strict=True)]
+    return replace(lab, tasks=tuple(tasks))
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -51,8 +51,8 @@ def cache_grading():
 
     expected_results, reveals = judge.expected_results, known_mistake.reveals
 
-    def results_once(part, case, implementation=None):
-        return once(expected_results, case, implementation, part, case, implementation)
+    def results_once(task, case, implementation=None):
+        return once(expected_results, case, implementation, task, case, implementation)
 
     with pytest.MonkeyPatch.context() as patch:
         for module in (judge, known_mistake):
@@ -92,13 +92,13 @@ def skip_cases_without_mistake(monkeypatch, mistake):
     """A file that makes a mistake is right on the cases on which that does not show; they are not run again."""
     judge_case = judge.judge_case
 
-    def judge_or_skip(lab, part, case, function, file, right):
-        implementation = next((each.implementation for each in part.mistakes if each.name == mistake), None)
-        wants = judge.expected_results(part, case)
-        if implementation and not known_mistake.reveals(implementation, case, wants):
-            right.append((case, wants))
+    def judge_or_skip(lab, task, case, function, file, passed_cases):
+        implementation = next((each.implementation for each in task.mistakes if each.name == mistake), None)
+        expected = judge.expected_results(task, case)
+        if implementation and not known_mistake.reveals(implementation, case, expected):
+            passed_cases.append((case, expected))
         else:
-            judge_case(lab, part, case, function, file, right)
+            judge_case(lab, task, case, function, file, passed_cases)
 
     monkeypatch.setattr(judge, "judge_case", judge_or_skip)
 
@@ -124,8 +124,8 @@ def test_a_wrong_one_is_rejected_and_named(each, tmp_path, monkeypatch):
     """It is judged where it differs from the right one, and on the cases on which its mistake shows."""
     lab = cached_lab(each.lab)
     if each.changes:
-        differs = changed_functions(each.right, each.source, [part.function for part in lab.parts])
-        lab = replace(lab, parts=tuple(part for part in lab.parts if part.function in differs))
+        differs = changed_functions(each.right, each.source, [task.function for task in lab.tasks])
+        lab = replace(lab, tasks=tuple(task for task in lab.tasks if task.function in differs))
         skip_cases_without_mistake(monkeypatch, each.names)
     check_rejected(each, lab, tmp_path)
 
@@ -162,11 +162,11 @@ def test_there_are_three_right_and_eight_wrong_ones_and_each_says_what_it_is(slu
 @pytest.mark.parametrize("slug", LABS)
 def test_every_mistake_can_be_named_and_has_a_heading_to_read(slug):
     named = {each.names for each in WRONG if each.lab == slug}
-    for part in load(slug).parts:
-        for mistake in part.mistakes:
+    for task in load(slug).tasks:
+        for mistake in task.mistakes:
             assert about.heading(mistake.heading)
-        unnamed = [mistake.name for mistake in part.mistakes if mistake.name not in named]
-        assert len(unnamed) < len(part.mistakes) or not part.mistakes, "no wrong one is named"
+        unnamed = [mistake.name for mistake in task.mistakes if mistake.name not in named]
+        assert len(unnamed) < len(task.mistakes) or not task.mistakes, "no wrong one is named"
 
 
 @pytest.mark.parametrize("slug", LABS)

@@ -17,7 +17,7 @@ from scripts.labs.message import format_verdict
 from tests.labs import wrong
 
 TIMED = [
-    (each.slug, i) for each in about.all_labs() for i, part in enumerate(load(each.slug).parts) if part.timed_against
+    (each.slug, i) for each in about.all_labs() for i, task in enumerate(load(each.slug).tasks) if task.timed_against
 ]
 
 
@@ -34,32 +34,32 @@ def gpu(monkeypatch):
 
 
 def lab_with_small_case(slug, number, **more):
-    """A lab of one part, and as its large case its first one."""
+    """A lab of one task, and as its large case its first one."""
     lab = load(slug)
-    part = lab.parts[number]
-    first = next(iter(part.cases()))
-    return replace(lab, parts=(replace(part, cases=lambda: (first,), gpu_case=lambda: first, **more),))
+    task = lab.tasks[number]
+    first = next(iter(task.cases()))
+    return replace(lab, tasks=(replace(task, cases=lambda: (first,), gpu_case=lambda: first, **more),))
 
 
 @pytest.mark.parametrize("slug, number", TIMED)
 def test_a_right_one_is_tried_on_the_large_case_and_timed_beside_the_rung(slug, number, gpu):
     lab, begun = lab_with_small_case(slug, number), []
     functions = judge.load_functions(wrong.solution(lab.about.folder))
-    found = judge.judge(lab, functions, on_case=lambda part, case: begun.append(part.function))
+    found = judge.judge(lab, functions, on_case=lambda task, case: begun.append(task.function))
     assert found.passed and found.cases == len(begun) == 2
-    assert found.times.keys() == {lab.parts[0].function}, found.remarks
+    assert found.times.keys() == {lab.tasks[0].function}, found.remarks
     assert " ms, the handbook's " in format_verdict(lab, found)
 
 
 @pytest.mark.parametrize("slug, number", TIMED)
 def test_the_rung_takes_the_large_cases_inputs_and_gives_its_output(slug, number, device):
-    part = load(slug).parts[number]
-    module, _, name = part.timed_against.partition(":")
-    case = next(iter(part.cases()))
+    task = load(slug).tasks[number]
+    module, _, name = task.timed_against.partition(":")
+    case = next(iter(task.cases()))
     given = [each.to(device) if isinstance(each, torch.Tensor) else each for each in case.inputs.values()]
     out = getattr(import_module(module), name)(*given)
     assert out.squeeze().shape == next(iter(case.outputs.values())).squeeze().shape
-    large = part.gpu_case()
+    large = task.gpu_case()
     assert large.inputs.keys() == case.inputs.keys() and not large.layouts
 
 
@@ -74,7 +74,7 @@ def test_a_rung_that_does_not_run_on_this_gpu_takes_nothing_from_the_reader(gpu)
 
 def test_a_wrong_large_case_is_told_without_a_search_for_its_mistake(gpu, tmp_path):
     lab = lab_with_small_case("vector-add", 0)
-    lab = replace(lab, parts=(replace(lab.parts[0], cases=tuple),))
+    lab = replace(lab, tasks=(replace(lab.tasks[0], cases=tuple),))
     file = tmp_path / "wrong.py"
     file.write_text(wrong.wrong_solution("vector-add", "copies_x").source)
     found = judge.judge(lab, judge.load_functions(file))
@@ -206,5 +206,5 @@ def test_an_error_of_cuda_is_told_in_a_line_with_what_to_do():
 
     error = "CUDA error: an illegal memory access was encountered\nSearch for `cudaErrorIllegalAddress'\nCompile with …"
     found = to_rejection("add", None, RuntimeError(error), "mine.py")
-    assert found.says == "it raised RuntimeError: CUDA error: an illegal memory access was encountered"
+    assert found.message == "it raised RuntimeError: CUDA error: an illegal memory access was encountered"
     assert "has each tl.load and tl.store the right mask?" in found.advice

@@ -61,7 +61,7 @@ def test_on_a_gpu_such_a_sum_keeps_three_digits_and_the_others_keep_seven(form, 
 @in_the_interpreter
 def test_the_reader_is_told_what_to_write_instead(tmp_path):
     lab, file = load("backward"), tmp_path / "mine.py"
-    lab = replace(lab, parts=tuple(part for part in lab.parts if part.function == "backward_dq"))
+    lab = replace(lab, tasks=tuple(task for task in lab.tasks if task.function == "backward_dq"))
     file.write_text(wrong.wrong_solution("backward", "sum_made_a_dot").source)
     message = format_verdict(lab, judge.judge(lab, judge.load_functions(file), str(file)))
     assert "backward_dq: the numbers are right here, but on a GPU, Triton makes a tl.dot of the sum of" in message

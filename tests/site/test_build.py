@@ -92,9 +92,9 @@ def test_code_is_read_anew_once_one_of_its_files_has_changed(tmp_path, monkeypat
         file.touch()
     modules = {name: SimpleNamespace(__file__=str(file)) for name, file in files.items()}
     monkeypatch.setattr(hooks, "sys", SimpleNamespace(modules=dict(modules)))
-    monkeypatch.setattr(hooks, "read", files["kernels.b"].stat().st_mtime + 1)
+    monkeypatch.setattr(hooks, "code_read_at", files["kernels.b"].stat().st_mtime + 1)
     if changed == "written":
-        monkeypatch.setattr(hooks, "read", files["kernels.b"].stat().st_mtime - 1)
+        monkeypatch.setattr(hooks, "code_read_at", files["kernels.b"].stat().st_mtime - 1)
     elif changed == "deleted":
         files["kernels.b"].unlink()
     hooks.forget_changed_code()

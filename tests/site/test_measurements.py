@@ -13,7 +13,7 @@ from tests.site.test_browser import axe
 PAGE = "measurements/"
 FIELD = ".hb-find input"
 OURS = {"flash_attention", "hopper_attention"}
-CHART = peer_bars.settings(records.ROOT / "docs" / "measurements.md")
+CHART = peer_bars.chart_settings(records.ROOT / "docs" / "measurements.md")
 
 
 @pytest.fixture(scope="module")

@@ -54,10 +54,10 @@ FILES = {
     "scripts/chapters/example/facts.py": """from scripts.facts import compares, words
 
 
-@compares("softmax_order.ways", by="way", forms=("a_tree", "first_to_last"), value_column="mean")
+@compares("softmax_order.ways", form_column="way", forms=("a_tree", "first_to_last"), value_column="mean")
 def example_of_a_fact(rows):
     mean = {row["way"]: words.with_margin(row["mean"], "exact") for row in rows}
-    return words.size(mean["a_tree"].over(mean["first_to_last"]), "error")
+    return words.quantity_before_name(mean["a_tree"].divided_by(mean["first_to_last"]), "error")
 """,
     "scripts/chapters/example/figures/example_bars.py": """import plotly.graph_objects as go
 

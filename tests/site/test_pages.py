@@ -14,7 +14,7 @@ import pytest
 from bs4 import BeautifulSoup, SoupStrainer
 
 from scripts.facts.quantities import is_earlier
-from scripts.records import ROOT, Reader, kernel_outcomes, machine
+from scripts.records import ROOT, Reader, kernel_outcomes, machine_name
 from scripts.site.fences import figures, symbols
 from scripts.site.pages import glossary
 from tests.site.conftest import EARLIER, NEWEST, never_ran
@@ -73,7 +73,7 @@ DRAWN_WITHOUT = {"percent_of_ideal": {"more_gpus"}}  # figures that have enough 
 
 def says_where_and_when(line, name: str, ran: dict, earlier: bool = False) -> bool:
     day = date.fromisoformat(ran["date"])
-    facts = [f"{name} {'an earlier run' if earlier else 'ran'} on {machine(ran)}, {day.day} {day:%B %Y}"]
+    facts = [f"{name} {'an earlier run' if earlier else 'ran'} on {machine_name(ran)}, {day.day} {day:%B %Y}"]
     facts += [f"torch {ran['torch']}", f"triton {ran['triton']}", f"CUDA {ran['cuda']}", f"driver {ran['driver']}"]
     facts += [f"Python {ran['python']}", f"commit {ran['commit']}"]
     return all(fact in line.get_text() for fact in facts)
@@ -170,7 +170,7 @@ def test_every_value_of_a_page_stands_on_it_as_a_number(articles):
 
 
 def test_the_outcome_of_the_suite_is_the_records_and_what_waits_for_its_run_is_named(articles):
-    outcomes, waiting = kernel_outcomes.outcomes(ROOT, NEWEST.modules)
+    outcomes, waiting = kernel_outcomes.current_and_waiting(ROOT, NEWEST.modules)
     if not outcomes:
         said = articles["tested/"].get_text()
         assert all(file.removeprefix("tests/kernels/") in said for file in waiting)

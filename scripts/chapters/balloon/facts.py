@@ -20,31 +20,33 @@ def _peak(rows: list[dict], form: str) -> words.Range:
     return words.with_margin(row["peak"], "exact")
 
 
-@compares("prefill_memory.forward", by="", forms=COUNTED)
+@compares("prefill_memory.forward", form_column="", forms=COUNTED)
 def three_lines_as_counted(rows: list[dict]) -> str:
     """Says how well the peaks of the three lines agree with the formula, at every length that fits."""
     return _agree(rows, form="attention")
 
 
-@compares("prefill_memory.forward", by="", forms=COUNTED)
+@compares("prefill_memory.forward", form_column="", forms=COUNTED)
 def flash_as_counted(rows: list[dict]) -> str:
     """Says how well the peaks of FlashAttention agree with the formula, at every length."""
     return _agree(rows, form="flash_attention")
 
 
-@compares("balloon.sentences", by="", forms=COUNTED)
+@compares("balloon.sentences", form_column="", forms=COUNTED)
 def sentences_as_counted(rows: list[dict]) -> str:
     """Says how well the peaks agree with the formula, for every number of sentences that fits."""
     return _agree(rows)
 
 
-@compares("balloon.limit", by="", forms=COUNTED)
+@compares("balloon.limit", form_column="", forms=COUNTED)
 def limit_as_counted(rows: list[dict]) -> str:
     """Says how well the peaks agree with the formula, at every length that was tried for the limit."""
     return _agree(rows)
 
 
-@compares("prefill_memory.forward", by="form", forms=("three_kernel_attention", "attention"), value_column="peak")
+@compares(
+    "prefill_memory.forward", form_column="form", forms=("three_kernel_attention", "attention"), value_column="peak"
+)
 def three_kernels_beside_three_lines(rows: list[dict]) -> str:
     """Says how well the peaks of three kernels and three lines agree, at every length that fits."""
     peaks: dict[str, dict[int, float]] = {}
@@ -55,7 +57,7 @@ def three_kernels_beside_three_lines(rows: list[dict]) -> str:
     return words.agreement([(first[n], second[n]) for n in first.keys() & second.keys()], one, other, "byte")
 
 
-@compares("prefill_memory.training", by="form", forms=("flash_attention", "sdpa_flash"), value_column="peak")
+@compares("prefill_memory.training", form_column="form", forms=("flash_attention", "sdpa_flash"), value_column="peak")
 def training_beside_the_flash_backend(rows: list[dict]) -> str:
     """Says how much memory our FlashAttention takes forward and backward, beside PyTorch's flash backend."""
-    return words.size(_peak(rows, "flash_attention").over(_peak(rows, "sdpa_flash")), "memory")
+    return words.quantity_before_name(_peak(rows, "flash_attention").divided_by(_peak(rows, "sdpa_flash")), "memory")

@@ -7,13 +7,13 @@ from scripts.facts import compares, words
 HALF, PREDICTED = 0.5, 8  # from stride 8 on a sector holds one number that's wanted
 
 
-@compares("coalescing.reads", by="read", forms=("stride_8", "stride_16"), value_column="to_stride_1")
+@compares("coalescing.reads", form_column="read", forms=("stride_8", "stride_16"), value_column="to_stride_1")
 def strides_that_halve(rows: list[dict]) -> str:
     """Says up to which stride each doubling halves the speed, beside the prediction from single sectors."""
     speeds = {row["read"]: words.with_margin(row["to_stride_1"], "ratio_of_one_setting") for row in rows}
     last = 1
     while f"stride_{2 * last}" in speeds:
-        step = speeds[f"stride_{2 * last}"].over(speeds[f"stride_{last}"])
+        step = speeds[f"stride_{2 * last}"].divided_by(speeds[f"stride_{last}"])
         if not step.low <= HALF <= step.high:
             break
         last *= 2
@@ -22,7 +22,7 @@ def strides_that_halve(rows: list[dict]) -> str:
     return f"up to {last}, and we predicted {PREDICTED}"
 
 
-@compares("first_kernel.growth", by="n", forms=(8192, 512), value_column="one_meeting")
+@compares("first_kernel.growth", form_column="n", forms=(8192, 512), value_column="one_meeting")
 def a_meeting_in_a_long_row(rows: list[dict]) -> str:
     """Says how many times as much a meeting of a query with a key costs at 8192 words as at 512."""
     cost = {row["n"]: row["one_meeting"] for row in rows}
@@ -30,10 +30,13 @@ def a_meeting_in_a_long_row(rows: list[dict]) -> str:
 
 
 @compares(
-    "prefill_speed.forward_128", by="form", forms=("key_blocks_attention", "flash_attention"), value_column="median"
+    "prefill_speed.forward_128",
+    form_column="form",
+    forms=("key_blocks_attention", "flash_attention"),
+    value_column="median",
 )
 def many_queries(rows: list[dict]) -> str:
     """Says how much faster many queries at a time are than blocks of keys for one, in texts of 512 words."""
     spent = {row["form"]: row["median"] for row in rows if row["n"] == 512 and not row["causal"]}
     ratio = spent["key_blocks_attention"] / spent["flash_attention"]
-    return words.least(words.with_margin(ratio, "quotient_of_other_times"))
+    return words.lower_bound(words.with_margin(ratio, "quotient_of_other_times"))

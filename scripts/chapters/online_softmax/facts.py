@@ -5,37 +5,39 @@ from __future__ import annotations
 from scripts.facts import compares, words
 
 
-@compares("softmax_order.ways", by="way", forms=("a_tree", "first_to_last"), value_column="mean")
+@compares("softmax_order.ways", form_column="way", forms=("a_tree", "first_to_last"), value_column="mean")
 def a_tree_beside_a_chain(rows: list[dict]) -> str:
     """Says how far off the sum of a tree of merges gets, beside that of a chain."""
     mean = {row["way"]: words.with_margin(row["mean"], "exact") for row in rows}
-    return words.size(mean["a_tree"].over(mean["first_to_last"]), "error")
+    return words.quantity_before_name(mean["a_tree"].divided_by(mean["first_to_last"]), "error")
 
 
-@compares("softmax_order.ways", by="way", forms=("eight_readers", "first_to_last"), value_column="mean")
+@compares("softmax_order.ways", form_column="way", forms=("eight_readers", "first_to_last"), value_column="mean")
 def eight_readers_beside_one(rows: list[dict]) -> str:
     """Says how far off the sum of eight readers gets, beside that of one."""
     mean = {row["way"]: words.with_margin(row["mean"], "exact") for row in rows}
-    return words.size(mean["eight_readers"].over(mean["first_to_last"]), "error")
+    return words.quantity_before_name(mean["eight_readers"].divided_by(mean["first_to_last"]), "error")
 
 
-@compares("online_softmax.errors", by="", forms=("kernel", "torch"))
+@compares("online_softmax.errors", form_column="", forms=("kernel", "torch"))
 def kernel_errors_beside_pytorchs(rows: list[dict]) -> str:
     """Says how many times PyTorch's errors the kernel's are, over the shapes with more than one number a row."""
     both = [
         [words.with_margin(row[form], "exact") for form in ("kernel", "torch")] for row in rows if row["columns"] > 1
     ]
-    return words.spread([kernel.over(torch) for kernel, torch in both])
+    return words.range_of_ratios([kernel.divided_by(torch) for kernel, torch in both])
 
 
-@compares("real_rows.summary", by="kind", forms=("real", "random"), value_column="first_block")
+@compares("real_rows.summary", form_column="kind", forms=("real", "random"), value_column="first_block")
 def the_first_block_settles(rows: list[dict]) -> str:
     """Says in which part of the rows, real and random, the first block sets the maximum for good."""
     share = {row["kind"]: words.with_margin(row["first_block"] / row["rows"], "exact") for row in rows}
-    return f"{words.part(share['real'])} of real rows and {words.part(share['random'])} of random ones"
+    return (
+        f"{words.share_of_whole(share['real'])} of real rows and {words.share_of_whole(share['random'])} of random ones"
+    )
 
 
-@compares("overflow.where", by="type", forms=("FP16", "BF16"), value_column="last")
+@compares("overflow.where", form_column="type", forms=("FP16", "BF16"), value_column="last")
 def where_types_end(rows: list[dict]) -> str:
     """Says which score is the last whose exponential is a number, in either type of 16 bits."""
     (one, first), (other, second) = [(row["type"], row["last"]) for row in rows if row["type"] in ("FP16", "BF16")]
@@ -54,13 +56,13 @@ def _sorted(rows: list[dict], moves: bool) -> str:
     return moved[0] if moves else kept[0]
 
 
-@compares("softmax_order.factors", by="", forms=("falling", "rising"))
+@compares("softmax_order.factors", form_column="", forms=("falling", "rising"))
 def order_with_every_block_rescaled(rows: list[dict]) -> str:
     """Says in which order every block rescales the sum."""
     return _sorted(rows, moves=True)
 
 
-@compares("softmax_order.factors", by="", forms=("falling", "rising"))
+@compares("softmax_order.factors", form_column="", forms=("falling", "rising"))
 def order_with_none_rescaled(rows: list[dict]) -> str:
     """Says in which order none does, once the first has come."""
     return _sorted(rows, moves=False)
@@ -74,16 +76,16 @@ def _beside_pytorch(rows: list[dict]) -> dict[int, words.Range]:
     return {n: words.with_margin(ratio[ours, n] / ratio[other, n], "ratio_of_one_setting") for n in lengths}
 
 
-SPEED = {"table": "softmax_speed.speed", "by": "form", "forms": ("softmax_kernel", "torch.softmax")}
+SPEED = {"table": "softmax_speed.speed", "form_column": "form", "forms": ("softmax_kernel", "torch.softmax")}
 
 
 @compares(**SPEED, value_column="ratio")
 def long_rows_beside_pytorch(rows: list[dict]) -> str:
     """Says how long our kernel takes for rows of 8,192, where it gains most."""
-    return words.time(_beside_pytorch(rows)[8192])
+    return words.time_before_name(_beside_pytorch(rows)[8192])
 
 
 @compares(**SPEED, value_column="ratio")
 def short_rows_beside_pytorch(rows: list[dict]) -> str:
     """Says how many times as long our kernel takes for rows of 512, where it loses."""
-    return words.spread([_beside_pytorch(rows)[512]])
+    return words.range_of_ratios([_beside_pytorch(rows)[512]])

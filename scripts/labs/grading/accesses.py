@@ -31,8 +31,8 @@ class OutOfBounds(Exception):
     advice: a question that leads to the mistake
     """
 
-    def __init__(self, says: str, kind: str = ""):
-        super().__init__(says)
+    def __init__(self, message: str, kind: str = ""):
+        super().__init__(message)
         self.advice = f"Has this tl.{'load' if kind == 'reads' else 'store'} a mask, and the right one?" if kind else ""
 
 

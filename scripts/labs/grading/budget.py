@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from scripts.labs.lab import Case, Part
+from scripts.labs.lab import Case, Task
 
 FACTOR = 2
 PERTURBATIONS = 8  # times that the inputs are moved a little: fewer would say little of a row in which two keys count
@@ -44,26 +44,26 @@ class Expected:
         return torch.where(finite, ~(near & actual.isfinite()), actual != self.truth)
 
 
-def expected_results(part: Part, case: Case, implementation: Callable | None = None) -> list[Expected]:
-    """Each result of the part's reference, or of another implementation of it, on a case's inputs."""
-    implementation = implementation or part.reference
+def expected_results(task: Task, case: Case, implementation: Callable | None = None) -> list[Expected]:
+    """Each result of the task's reference, or of another implementation of it, on a case's inputs."""
+    implementation = implementation or task.reference
     exact_inputs = {name: as_double(each) for name, each in case.inputs.items()}
     truths, baselines = results(implementation(**exact_inputs)), results(implementation(**case.inputs))
-    seeds = range(0 if part.exact else PERTURBATIONS)
+    seeds = range(0 if task.exact else PERTURBATIONS)
     perturbed_truths = [results(implementation(**perturb(exact_inputs, seed + 1))) for seed in seeds]
-    names = list(case.outputs) or list(part.results)
+    names = list(case.outputs) or list(task.results)
     names = names or [f"result {i + 1}" if len(truths) > 1 else "the result" for i in range(len(truths))]
-    error_scales = for_each_result(part.error_scale, exact_inputs, truths) if not part.exact else truths
-    roundings = for_each_result(part.roundings, exact_inputs, truths) if not part.exact else truths
+    error_scales = for_each_result(task.error_scale, exact_inputs, truths) if not task.exact else truths
+    roundings = for_each_result(task.roundings, exact_inputs, truths) if not task.exact else truths
     expected = []
     for i, (name, truth, baseline) in enumerate(zip(names, truths, baselines, strict=True)):
         dtype = case.outputs[name].dtype if case.outputs else baseline.dtype
         allowed = torch.zeros(())
-        if not part.exact and truth.is_floating_point():
+        if not task.exact and truth.is_floating_point():
             perturbed_truth = [each[i] for each in perturbed_truths]
             allowed = tolerance(truth, baseline, perturbed_truth, error_scales[i], dtype, roundings[i])
         truth = truth.double() if truth.is_floating_point() else truth
-        expected.append(Expected(name, truth, allowed.expand(truth.shape), dtype, part.exact or part.signed))
+        expected.append(Expected(name, truth, allowed.expand(truth.shape), dtype, task.exact or task.signed))
     return expected
 
 
@@ -101,7 +101,7 @@ def worst(result: Tensor, truth: Tensor, error_scale: Tensor) -> Tensor:
 
 
 def for_each_result(given, inputs: dict, truths: tuple) -> tuple:
-    """What a part says of its results: a number for all, or what a function makes of the inputs, for all or each."""
+    """What a task says of its results: a number for all, or what a function makes of the inputs, for all or each."""
     values = results(given(**inputs)) if callable(given) else (given,)
     return values * len(truths) if len(values) == 1 else values
 

@@ -18,13 +18,13 @@ BITS = {8: torch.int64, 4: torch.int32, 2: torch.int16, 1: torch.uint8}
 class Guarded:
     """A tensor inside a buffer.
 
-    before: the bits of the whole buffer, as it was handed over
+    initial_bits: the bits of the whole buffer, as it was handed over
     """
 
     name: str
     tensor: Tensor
     buffer: Tensor
-    before: Tensor
+    initial_bits: Tensor
 
     def outside(self) -> Tensor:
         """Of each number of the buffer whether it lies outside the tensor."""
@@ -34,7 +34,7 @@ class Guarded:
 
     def changed(self) -> Tensor:
         """Of each number of the buffer whether its bits are no longer what they were."""
-        return bits(self.buffer) != self.before
+        return bits(self.buffer) != self.initial_bits
 
     def written_outside(self) -> int | None:
         """How far behind the table's first number something was written that is none of its numbers."""
@@ -57,13 +57,13 @@ def strides(shape: torch.Size, layout: str) -> list[int]:
     order = list(range(len(shape)))
     if layout == "transposed" and len(shape) > 1:
         order[-2:] = order[:-3:-1]
-    found, step = [0] * len(shape), 2 if layout == "every second" else 1
+    steps, step = [0] * len(shape), 2 if layout == "every second" else 1
     for place in reversed(order):
-        found[place] = step
+        steps[place] = step
         step *= max(1, shape[place])
         if layout == "rows apart" and place == order[-1]:
             step += 3
-    return found
+    return steps
 
 
 def guard(name: str, tensor: Tensor, layout: str = "contiguous", padding: int = -1, device: str = "cpu") -> Guarded:
@@ -84,7 +84,7 @@ def guard(name: str, tensor: Tensor, layout: str = "contiguous", padding: int = 
 
 def guard_output(name: str, like: Tensor, layout: str = "contiguous", device: str = "cpu") -> Guarded:
     """An output that nobody has written to: NaN of bits that no arithmetic makes."""
-    found = guard(name, torch.zeros_like(like), layout, device=device)
+    output = guard(name, torch.zeros_like(like), layout, device=device)
     if like.dtype in UNWRITTEN:
-        found.tensor.view(BITS[like.element_size()]).fill_(UNWRITTEN[like.dtype])
-    return Guarded(name, found.tensor, found.buffer, bits(found.buffer))
+        output.tensor.view(BITS[like.element_size()]).fill_(UNWRITTEN[like.dtype])
+    return Guarded(name, output.tensor, output.buffer, bits(output.buffer))

@@ -18,8 +18,8 @@ from scripts.labs.grading.guarded import Guarded
 from scripts.labs.grading.guarded_case import guarded_case
 from scripts.labs.grading.known_mistake import find_mistake
 from scripts.labs.grading.side_by_side import time_side_by_side
-from scripts.labs.grading.who_wrote import WITHOUT, describe_number
-from scripts.labs.lab import Case, Lab, Part
+from scripts.labs.grading.who_wrote import describe_number
+from scripts.labs.lab import Case, Lab, Task
 from scripts.labs.phrases import join_words, number, pluralize
 from scripts.labs.submission import first_line, load_functions, to_rejection
 from scripts.labs.verdict import Rejected, Rejection, Verdict
@@ -31,7 +31,7 @@ __all__ = ["Rejected", "Rejection", "Verdict", "judge", "load_functions", "to_re
 
 
 def judge(
-    lab: Lab, functions: dict[str, Callable], file: str = "", on_case: Callable[[Part, Case], None] | None = None
+    lab: Lab, functions: dict[str, Callable], file: str = "", on_case: Callable[[Task, Case], None] | None = None
 ) -> Verdict:
     """The verdict on the functions, each by its name.
 
@@ -41,23 +41,23 @@ def judge(
     try:
         for name, names in lab.about.signatures.items():
             check_signature(name, names, functions)
-        for part in lab.parts:
-            right: list[tuple[Case, list[Expected]]] = []
-            for case in part.cases():
+        for task in lab.tasks:
+            passed_cases: list[tuple[Case, list[Expected]]] = []
+            for case in task.cases():
                 if on_case:
-                    on_case(part, case)
-                judge_case(lab, part, case, functions[part.function], file, right)
+                    on_case(task, case)
+                judge_case(lab, task, case, functions[task.function], file, passed_cases)
                 verdict.cases += 1
-            if part.gpu_case and not is_interpreted():
-                case = part.gpu_case()
+            if task.gpu_case and not is_interpreted():
+                case = task.gpu_case()
                 if on_case:
-                    on_case(part, case)
-                judge_case(lab, part, case, functions[part.function], file, right, named=False)
+                    on_case(task, case)
+                judge_case(lab, task, case, functions[task.function], file, passed_cases, named=False)
                 verdict.cases += 1
         if lab.judge_whole:
             lab.judge_whole(lab, functions, file, verdict)
-        if lab.check and (says := lab.check(functions)):
-            verdict.rejection = says if isinstance(says, Rejection) else Rejection(lab.about.functions[-1], says)
+        if lab.check and (fault := lab.check(functions)):
+            verdict.rejection = fault if isinstance(fault, Rejection) else Rejection(lab.about.functions[-1], fault)
     except Rejected as rejected:
         verdict.rejection = rejected.rejection
     verdict.seconds = time.perf_counter() - began
@@ -74,22 +74,22 @@ def check_signature(name: str, names: tuple[str, ...], functions: dict[str, Call
         raise Rejected(Rejection(name, f"there is no function {name}: the lab calls it by that name"))
     taken = tuple(inspect.signature(functions[name]).parameters)
     if taken != names:
-        says = f"it takes ({', '.join(taken)}), but the lab calls it with ({', '.join(names)})"
-        raise Rejected(Rejection(name, f"{says}: put its first line back as it was"))
+        message = f"it takes ({', '.join(taken)}), but the lab calls it with ({', '.join(names)})"
+        raise Rejected(Rejection(name, f"{message}: put its first line back as it was"))
 
 
 def judge_case(
-    lab: Lab, part: Part, case: Case, function: Callable, file: str, right: list, named: bool = True
+    lab: Lab, task: Task, case: Case, function: Callable, file: str, passed_cases: list, named: bool = True
 ) -> None:
     """Calls the function on one case.
 
-    right: the cases of this part that were right before, each with what was wanted; this one is added
+    passed_cases: the cases of this task that were right before, each with what was wanted; this one is added
     named: whether to look for the mistake that it makes, which on a large case takes long
 
     Raises:
         Rejected: if anything about it is wrong.
     """
-    wants = expected_results(part, case)
+    expected = expected_results(task, case)
     on_gpu = lab.about.triton and not is_interpreted()
     inputs, outputs = guarded_case(case, "cuda" if on_gpu else "cpu")
     arguments = {each.name: each.tensor for each in (*inputs, *outputs)}
@@ -98,9 +98,9 @@ def judge_case(
 
     masked = False
 
-    def reject(says: str, **more) -> None:
+    def reject(message: str, **more) -> None:
         more |= {"advice": MASKED} if masked else {}
-        raise Rejected(Rejection(part.function, says, case, **more))
+        raise Rejected(Rejection(task.function, message, case, **more))
 
     try:
         with np.errstate(all="ignore"), tracer or nullcontext(), warnings.catch_warnings(record=True) as warned:
@@ -109,7 +109,7 @@ def judge_case(
             if on_gpu:
                 torch.cuda.synchronize()
     except Exception as error:
-        raise Rejected(to_rejection(part.function, case, error, file)) from error
+        raise Rejected(to_rejection(task.function, case, error, file)) from error
     masked = any("torch.uint8" in str(each.message) for each in warned)
     for each in outputs:
         if (place := each.written_outside()) is not None:
@@ -119,32 +119,33 @@ def judge_case(
         if each.changed().any():
             reject(f"{each.name} was changed: what a function is given to read it leaves as it is")
     unwritten = [each.unwritten().cpu() for each in outputs]
-    actuals = [each.tensor for each in outputs] if outputs else returned_results(returned, wants, reject)
-    wrong = [want.wrong(actual) for want, actual in zip(wants, actuals, strict=True)]
+    actuals = [each.tensor for each in outputs] if outputs else returned_results(returned, expected, reject)
+    wrong = [want.wrong(actual) for want, actual in zip(expected, actuals, strict=True)]
     silent = bool(tracer and lab.about.triton and outputs and not tracer.has_stored())
     untouched = bool(outputs) and all(each.all() for each in unwritten)
-    for i, want in enumerate(wants):
+    for i, want in enumerate(expected):
         if wrong[i].any():
             marks = unwritten[i] if outputs else torch.zeros_like(wrong[i])
             actual = actuals[i].detach().cpu()
             place = tuple(int(each) for each in wrong[i].nonzero()[0]) if wrong[i].ndim else ()
-            story = describe_number(tracer, want.name, place, actual) if tracer and outputs else ""
-            mistake = None
+            story, is_hidden_nan, mistake = "", False, None
+            if tracer and outputs:
+                story, is_hidden_nan = describe_number(tracer, want.name, place, actual)
             if silent and tracer.programs:
                 story = NOTHING
-            elif named and WITHOUT not in story:
-                found = [each.detach().cpu() for each in actuals]
-                mistake = find_mistake(part, case, wants, found, right, writes=not untouched)
+            elif named and not is_hidden_nan:
+                actuals_on_cpu = [each.detach().cpu() for each in actuals]
+                mistake = find_mistake(task, case, expected, actuals_on_cpu, passed_cases, writes=not untouched)
             if silent and untouched and not tracer.programs and not mistake:
                 story = NO_PROGRAM
             reject("", story=story, wanted=want, actual=actual, wrong=wrong[i], unwritten=marks, mistake=mistake)
-    if silent and any(want.truth.numel() for want in wants):
+    if silent and any(want.truth.numel() for want in expected):
         reject("the numbers are right, but no kernel stored them: the task is to write the kernel")
-    if tracer and lab.about.triton and outputs and (says := kernel_fault(tracer, inputs, outputs)):
-        reject(says)
-    if tracer and part.check_accesses and (says := part.check_accesses(tracer.accesses, case)):
-        reject(says)
-    right.append((case, wants))
+    if tracer and lab.about.triton and outputs and (fault := kernel_fault(tracer, inputs, outputs)):
+        reject(fault)
+    if tracer and task.check_accesses and (fault := task.check_accesses(tracer.accesses, case)):
+        reject(fault)
+    passed_cases.append((case, expected))
 
 
 def kernel_fault(tracer: AccessTracer, inputs: list[Guarded], outputs: list[Guarded]) -> str:
@@ -159,18 +160,20 @@ def kernel_fault(tracer: AccessTracer, inputs: list[Guarded], outputs: list[Guar
     return f"the numbers are right here, but {tracer.rounds}" if tracer.rounds else ""
 
 
-def returned_results(returned, wants: list[Expected], reject: Callable) -> list[Tensor]:
+def returned_results(returned, expected: list[Expected], reject: Callable) -> list[Tensor]:
     """What the function returned, once it is of the right kind, shape and dtype."""
     if returned is None:
-        is_wanted = f", and {number(wants[0].truth)} is wanted" if len(wants) == 1 and not wants[0].truth.ndim else ""
+        is_wanted = (
+            f", and {number(expected[0].truth)} is wanted" if len(expected) == 1 and not expected[0].truth.ndim else ""
+        )
         reject(f"it returned None{is_wanted}. A function without a return does that, too")
-    found = list(results(returned))
-    if len(found) != len(wants):
-        are = "is" if len(wants) == 1 else "are"
-        reject(f"it returned {pluralize(len(found), 'result')}, and {len(wants)} {are} wanted")
-    for i, (each, want) in enumerate(zip(found, wants, strict=True)):
-        if isinstance(each, int | float) and want.truth.ndim == 0 and len(wants) == 1:
-            found[i] = each = torch.tensor(each, dtype=want.dtype)
+    actuals = list(results(returned))
+    if len(actuals) != len(expected):
+        are = "is" if len(expected) == 1 else "are"
+        reject(f"it returned {pluralize(len(actuals), 'result')}, and {len(expected)} {are} wanted")
+    for i, (each, want) in enumerate(zip(actuals, expected, strict=True)):
+        if isinstance(each, int | float) and want.truth.ndim == 0 and len(expected) == 1:
+            actuals[i] = each = torch.tensor(each, dtype=want.dtype)
         shape = str(list(want.truth.shape)) if want.truth.ndim else "[], one number,"
         if not isinstance(each, Tensor):
             kind = "a tensor" if want.truth.ndim else "one number"
@@ -181,4 +184,4 @@ def returned_results(returned, wants: list[Expected], reject: Callable) -> list[
             reject(f"{want.name} has shape {list(each.shape)}, and {shape} is wanted")
         if each.dtype != want.dtype:
             reject(f"{want.name} is {each.dtype}, and {want.dtype} is wanted")
-    return found
+    return actuals

@@ -9,42 +9,42 @@ import torch
 from torch import Tensor
 
 from scripts.labs.grading.budget import Expected, as_double, expected_results, results
-from scripts.labs.lab import Case, Mistake, Part
+from scripts.labs.lab import Case, Mistake, Task
 
 
 def find_mistake(
-    part: Part,
+    task: Task,
     case: Case,
-    wants: list[Expected],
+    expected: list[Expected],
     actuals: list[Tensor],
-    right: list[tuple[Case, list[Expected]]],
+    passed_cases: list[tuple[Case, list[Expected]]],
     writes: bool = True,
 ) -> Mistake | None:
-    """The first of the part's mistakes whose results are these on this case, and right on those that were.
+    """The first of the task's mistakes whose results are these on this case, and right on those that were.
 
     writes: whether anything was written; if not, the NaN that stands everywhere is no result of arithmetic
     """
-    for mistake in (*part.mistakes, *ANYWHERE):
+    for mistake in (*task.mistakes, *ANYWHERE):
         if mistake.writes and not writes:
             continue
         try:
-            implementation = mistake.implementation or partial(zeros, part)
-            if not reveals(implementation, case, wants) or not all(
-                map(same, expected_results(part, case, implementation), actuals)
+            implementation = mistake.implementation or partial(zeros, task)
+            if not reveals(implementation, case, expected) or not all(
+                map(same, expected_results(task, case, implementation), actuals)
             ):
                 continue
-            if not any(reveals(implementation, *each) for each in right):
+            if not any(reveals(implementation, *each) for each in passed_cases):
                 return mistake
         except Exception:  # one that was not made for this case: no name is better than none of the message
             continue
-    return ROUNDED if in_fp16(part, case, wants, actuals) else None
+    return ROUNDED if in_fp16(task, case, expected, actuals) else None
 
 
-def in_fp16(part: Part, case: Case, wants: list[Expected], actuals: list[Tensor]) -> bool:
+def in_fp16(task: Task, case: Case, expected: list[Expected], actuals: list[Tensor]) -> bool:
     """Whether results of FP16 numbers are off by little: by what rounding to FP16 on the way makes."""
-    if part.exact or torch.float16 not in [each.dtype for each in case.inputs.values() if isinstance(each, Tensor)]:
+    if task.exact or torch.float16 not in [each.dtype for each in case.inputs.values() if isinstance(each, Tensor)]:
         return False
-    for want, actual in zip(wants, actuals, strict=True):
+    for want, actual in zip(expected, actuals, strict=True):
         finite = want.truth.isfinite()
         size = want.truth[finite].abs().max() if finite.any() else 0.0
         off = (actual.double() - want.truth)[finite].abs()
@@ -53,14 +53,14 @@ def in_fp16(part: Part, case: Case, wants: list[Expected], actuals: list[Tensor]
     return True
 
 
-def reveals(implementation: Callable, case: Case, wants: list[Expected]) -> bool:
+def reveals(implementation: Callable, case: Case, expected: list[Expected]) -> bool:
     """Whether a mistake makes a difference on a case."""
     wrong = results(implementation(**{name: as_double(each) for name, each in case.inputs.items()}))
-    return any(want.wrong(each).any() for want, each in zip(wants, wrong, strict=True))
+    return any(want.wrong(each).any() for want, each in zip(expected, wrong, strict=True))
 
 
-def zeros(part: Part, **inputs) -> tuple[Tensor, ...]:
-    return tuple(map(torch.zeros_like, results(part.reference(**inputs))))
+def zeros(task: Task, **inputs) -> tuple[Tensor, ...]:
+    return tuple(map(torch.zeros_like, results(task.reference(**inputs))))
 
 
 LITTLE = 0.05

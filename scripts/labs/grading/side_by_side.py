@@ -10,20 +10,20 @@ from scripts.labs.lab import Lab
 
 
 def time_side_by_side(lab: Lab, functions: dict[str, Callable]) -> dict[str, tuple[float, float]]:
-    """Milliseconds of the reader's function and of the handbook's, one beside the other, on the parts' ``gpu_case``."""
+    """Milliseconds of the reader's function and of the handbook's, one beside the other, on the tasks' ``gpu_case``."""
     from kernels.bench.timing import device_time
 
-    found = {}
-    for part in lab.parts:
-        if not (part.gpu_case and part.timed_against):
+    milliseconds = {}
+    for task in lab.tasks:
+        if not (task.gpu_case and task.timed_against):
             continue
-        case = part.gpu_case()
+        case = task.gpu_case()
         inputs, outputs = guarded_case(case, "cuda")
         arguments = case.inputs | {each.name: each.tensor for each in inputs}
         outs = {each.name: each.tensor for each in outputs}
-        module, _, name = part.timed_against.partition(":")
+        module, _, name = task.timed_against.partition(":")
         kernel = getattr(import_module(module), name)
-        own = device_time(lambda part=part, all=arguments | outs: functions[part.function](**all)).median
+        own = device_time(lambda task=task, all=arguments | outs: functions[task.function](**all)).median
         handbooks = device_time(lambda kernel=kernel, given=arguments: kernel(*given.values())).median
-        found[part.function] = own, handbooks
-    return found
+        milliseconds[task.function] = own, handbooks
+    return milliseconds

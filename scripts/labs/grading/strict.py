@@ -1,4 +1,4 @@
-"""What Triton's interpreter lets pass, and a GPU does not: here it is refused, or shows in the numbers."""
+"""Refuses what the interpreter accepts and a GPU wouldn't."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def no_rows_as_conditions(patch: Callable) -> Callable:
     def patched(tensor, *scope):
         patch(tensor, *scope)
         place = scope[0].set_attr if scope else setattr
-        place(tensor, "__bool__", truth)
+        place(tensor, "__bool__", as_condition)
         place(tensor, "__index__", lambda tensor: int(np.asarray(tensor.handle.data).squeeze()))
 
     return patched
 
 
-def truth(tensor) -> bool:
+def as_condition(tensor) -> bool:
     """Whether a tensor counts as true.  Triton itself asks by this whether there is a tensor at all."""
     caller, data = sys._getframe(1).f_code, tensor.handle.data
     if "triton" in caller.co_filename.replace("\\", "/").split("/"):

@@ -9,36 +9,47 @@ from scripts.labs.grading.accesses import AccessTracer, program_name
 from scripts.labs.phrases import join_words, pluralize
 
 MAX_TABLES = 6  # tables that are listed
-WITHOUT = "without other"
-FEW = 6  # indices that are listed one by one
+MAX_LISTED = 6  # indices, one by one
 
 
-def describe_number(tracer: AccessTracer, table: str, index: tuple[int, ...], actual: Tensor) -> str:
-    """A sentence or two about one number of an output, of which ``actual`` stands there; "" where nobody wrote it."""
+def describe_number(tracer: AccessTracer, table: str, index: tuple[int, ...], actual: Tensor) -> tuple[str, bool]:
+    """A sentence or two about one number of an output, of which ``actual`` stands there; "" where nobody wrote it.
+
+    The second says whether it is the NaN of a load without ``other``.
+    """
     tensor = tracer.tables[table].tensor
     place = sum(each * step for each, step in zip(index, tensor.stride(), strict=True))
     writes = [i for i, each in enumerate(tracer.accesses) if each.kind == "writes" and touches(each, table, place)]
     if not writes:
-        return ""
+        return "", False
     last = tracer.accesses[writes[-1]]
     programs = {tracer.accesses[i].program for i in writes}
     others = f", the last of {len(programs)} that did" if len(programs) > 1 else ""
     read: dict[str, list[np.ndarray]] = {}
-    unsaid = set()
+    loaded_without_other = set()
     for each in tracer.accesses[: writes[-1]]:
         if each.kind == "reads" and each.table and each.program == last.program:
             read.setdefault(each.table, []).append(each.places[each.places >= 0].ravel())
-            unsaid |= {each.table} if each.filled else set()
-    boxes = [f"{name}{box(np.concatenate(places), tracer.tables[name].tensor)}" for name, places in read.items()]
-    more = f" and some of {pluralize(len(boxes) - MAX_TABLES, 'other table')}" if len(boxes) > MAX_TABLES else ""
-    after = f", after it had read {', '.join(boxes[:MAX_TABLES])}{more}" if boxes else ", and had read nothing"
+            loaded_without_other |= {each.table} if each.filled else set()
+    tables_read = [f"{name}{box(np.concatenate(places), tracer.tables[name].tensor)}" for name, places in read.items()]
+    and_others = (
+        f" and some of {pluralize(len(tables_read) - MAX_TABLES, 'other table')}"
+        if len(tables_read) > MAX_TABLES
+        else ""
+    )
+    had_read = (
+        f", after it had read {', '.join(tables_read[:MAX_TABLES])}{and_others}"
+        if tables_read
+        else ", and had read nothing"
+    )
+    is_hidden_nan = bool(loaded_without_other) and actual.is_floating_point() and bool(actual[index].isnan())
     nan = ""
-    if unsaid and actual.is_floating_point() and actual[index].isnan():
+    if is_hidden_nan:
         nan = (
-            f" What a mask hides of {join_words(sorted(unsaid))} it loads {WITHOUT}, and on a GPU anything may stand "
-            "there then; here it is NaN. Say what stands there: other=0.0, for one."
+            f" What a mask hides of {join_words(sorted(loaded_without_other))} it loads without other, and on "
+            "a GPU anything may stand there then; here it is NaN. Say what stands there: other=0.0, for one."
         )
-    return f"{program_name(last.program).capitalize()} wrote it{others}{after}.{nan}"
+    return f"{program_name(last.program).capitalize()} wrote it{others}{had_read}.{nan}", is_hidden_nan
 
 
 def touches(access, table: str, place: int) -> bool:
@@ -52,7 +63,7 @@ def box(places: np.ndarray, tensor: Tensor) -> str:
     for dimension in sorted(range(tensor.ndim), key=tensor.stride, reverse=True):
         step = max(1, tensor.stride(dimension))
         at, rest = np.unique(rest // step), rest % step
-        whole = at[-1] - at[0] + 1 == len(at) or len(at) > FEW
+        whole = at[-1] - at[0] + 1 == len(at) or len(at) > MAX_LISTED
         span = str(at[0]) if len(at) == 1 else f"{at[0]}…{at[-1]}"
         ends[dimension] = span if whole else join_words(map(str, at))
     return f"[{', '.join(ends[dimension] for dimension in range(tensor.ndim))}]"

@@ -31,16 +31,16 @@ from scripts.site.fences.page import FenceError, PageContext
 from scripts.site.live import PieceError, Pieces
 
 VALUE = "#!value "
-NAMED = (
+SELF_EXPLANATORY = (
     symbols.SymbolError,
     figures.FigureError,
     records.RecordError,
     facts.FactError,
     PieceError,
-)  # their messages say all
+)
 
 
-def fence(*known: str):
+def fence(*allowed: str):
     """A formatter that takes these options and loses no error: Markdown would print the fence as text and go on."""
 
     def decorate(formatter):
@@ -49,16 +49,16 @@ def fence(*known: str):
             body = body.strip()
             self.page.fences_seen[kind, body] += 1
             try:
-                if unknown := options.keys() - set(known):
-                    there = ", ".join(known) or "none"
+                if unknown := options.keys() - set(allowed):
+                    names = ", ".join(allowed) or "none"
                     raise self.page.error_at_fence(
-                        kind, body, f"a {kind} has no option {', '.join(unknown)}; it knows: {there}"
+                        kind, body, f"a {kind} has no option {', '.join(unknown)}; it knows: {names}"
                     )
                 return str(formatter(self, body, options, md))
             except FenceError:
                 raise
             except Exception as error:
-                why = error if isinstance(error, NAMED) else f"{body}: {type(error).__name__}: {error}"
+                why = error if isinstance(error, SELF_EXPLANATORY) else f"{body}: {type(error).__name__}: {error}"
                 raise self.page.error_at_fence(kind, body, why) from error
 
         return guarded
@@ -141,12 +141,12 @@ class Fences:
             raise self.page.error_at_fence(
                 "figure", name, f'{name}: a figure has a caption: ``` figure {{caption="…"}}'
             )
-        found = figures.load(name, self.reader.root)
-        drawing, snippets = found.draw(self.reader)
+        chart = figures.load(name, self.reader.root)
+        drawing, snippets = chart.draw(self.reader)
         drawn_from = [self.recorded(snippet) for snippet in snippets]
         noted = Markup('<p class="hb-note">{}</p>').format(note) if note else ""
         with self.newest.track_reads():
-            alternative = facts.fill(found.alternative, found.chapter)
+            alternative = facts.fill(chart.alternative, chart.chapter)
         if drawing:
             ran = outputs.EMPTY.join(ran for _, ran in drawn_from)
             body = outputs.plot_html(drawing, alternative) + noted + ran
@@ -214,7 +214,7 @@ class Fences:
     def suite(self, name: str, options: dict, md) -> str:
         root, modules = self.reader.root, self.newest.modules
         if name == "tests/kernels":
-            outcomes, waiting = kernel_outcomes.outcomes(root, modules)
+            outcomes, waiting = kernel_outcomes.current_and_waiting(root, modules)
             before = outputs.waiting_html(waiting, root) if waiting else ""
             table = outputs.suite_html(outcomes, root) + outputs.suite_ran_html(outcomes) if outcomes else ""
             return Markup('<div class="hb-suite">{}{}</div>').format(before, table)
@@ -253,7 +253,7 @@ class Fences:
         """Holds the facts in a caption to what they return today; returns its words."""
         for _, words, name in facts.marks(caption):
             self.fact(name, words)
-        return facts.MARK.sub(r"\1", caption)
+        return facts.MARKED_WORDS.sub(r"\1", caption)
 
     def fact(self, name: str, words: str) -> str:
         """Holds the words of a fact to what it returns today; returns what it rests on."""

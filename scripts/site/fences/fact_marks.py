@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element
 from markdown import Extension, Markdown
 from markdown.inlinepatterns import InlineProcessor
 
-MARK = re.compile(r"\{fact=([a-z][\w.]*)\}")
+from scripts.facts import MARK
 
 
 class MarkProcessor(InlineProcessor):
@@ -37,7 +37,10 @@ class MarkProcessor(InlineProcessor):
 
 
 class Marks(Extension):
-    """fact: holds a fact's name and words to what it returns; returns what it rests on, to be shown on hover"""
+    """Turns marked words on a page into a span that shows on hover what they rest on.
+
+    fact: called with a fact's name and the words; stops the build unless the fact returns them, says what it rests on
+    """
 
     def __init__(self, fact: Callable[[str, str], str]):
         super().__init__()

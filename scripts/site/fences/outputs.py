@@ -13,7 +13,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from scripts.records import TABLE, Record, RecordError, machine
+from scripts.records import TABLE, Record, RecordError, machine_name
 from scripts.records.record_file import strip_controls
 from scripts.site.fences import symbols
 from scripts.site.meta.repository import to_clone
@@ -229,7 +229,7 @@ def changed_html(ran: bool = True) -> Markup:
 
 def source_of_number(record: Record) -> str:
     """Returns what a number rests on, for the reader who hovers over it."""
-    return f"measured on {machine(record.provenance)}, {day_of(record.provenance)}"
+    return f"measured on {machine_name(record.provenance)}, {day_of(record.provenance)}"
 
 
 def day_of(ran: dict) -> str:
@@ -250,7 +250,7 @@ def provenance_html(ran: dict, name: str, url: str | None = None, earlier: bool 
     ).format(
         named,
         "an earlier run" if earlier else "ran",
-        machine(ran),
+        machine_name(ran),
         day_of(ran),
         *(ran[key] for key in ("torch", "triton", "cuda", "driver", "python", "commit")),
     )

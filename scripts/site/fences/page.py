@@ -112,11 +112,11 @@ class PageContext:
             return
         for paragraph in paragraphs(self.text):
             where = f"line {self.first_line + paragraph.line - 1}: "
-            found = [*equations(paragraph.text)]
-            for equation in found:
+            chains = [*equations(paragraph.text)]
+            for equation in chains:
                 if equation.wrong:
                     raise FenceError(f"{where}{equation.wrong}")
-            for number in unsourced_numbers(paragraph, found):
+            for number in unsourced_numbers(paragraph, chains):
                 why = "a measured number is a value, a fact, the result of an equation, or has a link to its source"
                 raise FenceError(f"{where}{number} is typed: {why}")
 
@@ -171,16 +171,16 @@ class PageContext:
 
     def records(self, snippets: set[str], reader: Reader) -> list[Record | None]:
         """Returns the records of these snippets; None for one that has never run."""
-        found = []
+        records = []
         for snippet in sorted(snippets):
             try:
-                found.append(reader.read(snippet))
+                records.append(reader.read(snippet))
             except Missing:
-                found.append(None)
+                records.append(None)
             except RecordError as error:
                 place = re.search(rf"snippets/{snippet}\.ipynb", blank_out(COMMENT, self.text))
                 raise self.error_at(place, error) from error
-        return found
+        return records
 
 
 def is_of(executed: str, name: str) -> bool:

@@ -13,8 +13,8 @@ from pathlib import Path
 import griffe
 
 # What may be quoted besides the library: what a lab begins with, and a solution, which tests/labs runs.
-START = re.compile(r"scripts\.labs\.catalogue\.\w+\.start")
-OF_LABS = re.compile(r"scripts\.labs\.catalogue\.\w+\.(?:start|solution)")
+LAB_START_MODULE = re.compile(r"scripts\.labs\.catalogue\.\w+\.start")
+LAB_MODULE = re.compile(r"scripts\.labs\.catalogue\.\w+\.(?:start|solution)")
 
 
 class SymbolError(Exception):
@@ -57,18 +57,18 @@ def quote(mark: str, root: Path) -> Symbol:
     if not (module.startswith("kernels.") or is_lab(name)) or not path.is_file():
         raise SymbolError(f"{name}: kernels/ has no module {module}")
     source = path.read_text(encoding="utf-8")
-    found = griffe.visit(module, filepath=path, code=source)
-    first, last, documented = 1, source.count("\n"), bool(found.docstring) and not is_lab(name)
+    node = griffe.visit(module, filepath=path, code=source)
+    first, last, documented = 1, source.count("\n"), bool(node.docstring) and not is_lab(name)
     for part in symbol.split(".") if symbol else []:
-        if part not in found.members or found.members[part].is_alias:
+        if part not in node.members or node.members[part].is_alias:
             raise SymbolError(f"{name}: there is no {part} in {module}")
-        found = found.members[part]
-        first, last = found.lineno, found.endlineno
-        documented = documented and bool(found.docstring) and not part.startswith("_")
+        node = node.members[part]
+        first, last = node.lineno, node.endlineno
+        documented = documented and bool(node.docstring) and not part.startswith("_")
     if ends:
         first, last = lines_of_part(source.splitlines(), first, last, ends, mark)
     text = textwrap.dedent("\n".join(source.splitlines()[first - 1 : last]))
-    shown = readers_file(path) if START.fullmatch(module) else ""
+    shown = readers_file(path) if LAB_START_MODULE.fullmatch(module) else ""
     shown += f" · lines {first}–{last}" if shown and symbol else ""  # noqa: RUF001
     return Symbol(name.replace(":", "."), path.relative_to(root).as_posix(), first, last, text, documented, shown)
 
@@ -81,7 +81,7 @@ def readers_file(start: Path) -> str:
 
 def is_lab(name: str) -> bool:
     """Whether ``package.module:Symbol`` belongs to a lab: no record runs it, and tests/labs does."""
-    return bool(OF_LABS.fullmatch(name.partition(":")[0]))
+    return bool(LAB_MODULE.fullmatch(name.partition(":")[0]))
 
 
 def lines_of_part(lines: list[str], first: int, last: int, options: list[str], mark: str) -> tuple[int, int]:

@@ -77,18 +77,18 @@ def parse(text: str) -> ValueQuery:
     """
     words = WORD.findall(text)
     extreme = words.pop(0) if words and words[0] in EXTREMES else ""
-    wanted = "`#!value snippet.table.column key=value … FORMAT` is wanted"
+    grammar = "`#!value snippet.table.column key=value … FORMAT` is wanted"
     if len(words) < 2 or "".join(text.split()) != "".join("".join(each.split()) for each in WORD.findall(text)):
-        raise ValueQueryError(wanted)  # a quote or a parenthesis that nothing closes belongs to no word
+        raise ValueQueryError(grammar)  # a quote or a parenthesis that nothing closes belongs to no word
     address, *between, format_spec = words
     if not FORMAT.fullmatch(format_spec):
-        raise ValueQueryError(f"{format_spec} is no format, such as d, .1f or ,.0f; {wanted}")
+        raise ValueQueryError(f"{format_spec} is no format, such as d, .1f or ,.0f; {grammar}")
     scale = between.pop() if between and between[-1] in DIVIDE | MULTIPLY else ""
     selectors = {}
     for word in between:
         key, equals, value = word.partition("=")
         if not equals or key in selectors:
-            raise ValueQueryError(f"{word} selects no row; {wanted}")
+            raise ValueQueryError(f"{word} selects no row; {grammar}")
         selectors[key] = value.replace('"', "")
     return ValueQuery(extreme, address, selectors, scale, format_spec)
 
@@ -151,13 +151,13 @@ def of_record(query: ValueQuery, record: Record) -> object:
     return divide(single(rows, first)[column], single(rows, second)[column])
 
 
-def numbers(rows: list[dict], column: str, wanted: dict[str, str]) -> list[float]:
+def numbers(rows: list[dict], column: str, selectors: dict[str, str]) -> list[float]:
     """The column's numbers in all rows that answer."""
-    answering = matching(rows, wanted)
-    found = [row[column] for row in answering if row[column] is not None]
-    if not found:
+    answering = matching(rows, selectors)
+    values = [row[column] for row in answering if row[column] is not None]
+    if not values:
         raise ValueQueryError(f"{len(answering)} rows answer, and none has a number")
-    return found
+    return values
 
 
 def ratios(rows: list[dict], column: str, compared: str, first: dict[str, str], second: dict[str, str]) -> list[float]:
@@ -169,12 +169,12 @@ def ratios(rows: list[dict], column: str, compared: str, first: dict[str, str], 
     select = [*takewhile(lambda key: not any(isinstance(row[key], float) for row in rows), rows[0])]
     select = [key for key in select if key not in (column, compared)]
     sides = []
-    for wanted in (first, second):
-        answering = [row for row in matching(rows, wanted) if row[column] is not None]
+    for selectors in (first, second):
+        answering = [row for row in matching(rows, selectors) if row[column] is not None]
         sides.append({tuple(row[key] for key in select): row[column] for row in answering})
         if len(sides[-1]) != len(answering):
             raise ValueQueryError(
-                f"rows with {compared}={wanted[compared]} agree in {', '.join(select)}: which is meant?"
+                f"rows with {compared}={selectors[compared]} agree in {', '.join(select)}: which is meant?"
             )
     above, below = sides
     if not above.keys() & below.keys():
@@ -182,21 +182,21 @@ def ratios(rows: list[dict], column: str, compared: str, first: dict[str, str], 
     return [divide(above[key], below[key]) for key in above if key in below]
 
 
-def matching(rows: list[dict], wanted: dict[str, str]) -> list[dict]:
-    return [row for row in rows if all(str(row[key]) == value for key, value in wanted.items())]
+def matching(rows: list[dict], selectors: dict[str, str]) -> list[dict]:
+    return [row for row in rows if all(str(row[key]) == value for key, value in selectors.items())]
 
 
-def single(rows: list[dict], wanted: dict[str, str]) -> dict:
-    answering = matching(rows, wanted)
+def single(rows: list[dict], selectors: dict[str, str]) -> dict:
+    answering = matching(rows, selectors)
     if len(answering) == 1:
         return answering[0]
-    there = ""
-    for key, value in wanted.items():
+    detail = ""
+    for key, value in selectors.items():
         if not answering and not matching(rows, {key: value}):
-            there += f"; {key} is one of {', '.join(dict.fromkeys(str(row[key]) for row in rows))}"
+            detail += f"; {key} is one of {', '.join(dict.fromkeys(str(row[key]) for row in rows))}"
     differ = [key for key in rows[0] if len({str(row[key]) for row in answering}) > 1]
-    there += f"; they differ in {', '.join(differ)}" if differ else ""
-    raise ValueQueryError(f"{len(answering)} rows answer, and one is wanted{there}")
+    detail += f"; they differ in {', '.join(differ)}" if differ else ""
+    raise ValueQueryError(f"{len(answering)} rows answer, and one is wanted{detail}")
 
 
 def divide(first: object, second: object) -> float:

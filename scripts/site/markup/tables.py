@@ -60,13 +60,13 @@ def numbers(rows: str) -> set[int]:
     body = [[(place, text) for _, place, text in row] for row in cells if row and row[0][0] == "td"]
     if not body:
         return set()
-    found = set()
+    numeric = set()
     for i in range(max(map(len, body))):
         column = [row[i] for row in body if i < len(row)]
         said = [TAG.sub("", text).strip() for _, text in column]
         if any(said) and all(map(NUMBER.fullmatch, said)) and not any("align" in place for place, _ in column):
-            found.add(i)
-    return found
+            numeric.add(i)
+    return numeric
 
 
 def mark_columns(rows: str, columns: set[int]) -> str:

@@ -37,10 +37,10 @@ class Card:
         """
         if not self.chapter:
             return OF_SITE
-        found = SHOWN.search(self.drawing.read_text(encoding="utf-8")) if self.drawing.is_file() else None
-        if not found:
+        description = SHOWN.search(self.drawing.read_text(encoding="utf-8")) if self.drawing.is_file() else None
+        if not description:
             raise PluginError(f"{self.address} wants docs/assets/drawings/{self.drawing.name}, a drawing with a <desc>")
-        return " ".join(unescape(found[1]).split())
+        return " ".join(unescape(description[1]).split())
 
 
 class Cards:

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from mkdocs.exceptions import PluginError
 from mkdocs.utils.meta import get_data
 
-from scripts.records import Missing, Reader, Record, machine
+from scripts.records import Missing, Reader, Record, machine_name
 from scripts.site.fences import outputs
 from scripts.site.live import Pieces
 from scripts.site.meta import reading
@@ -115,7 +115,7 @@ def race_setting(reader: Reader) -> str:
     if not record or not found:
         return ""
     texts, heads, words, numbers = found
-    gpu = machine(record.provenance).removeprefix("NVIDIA ")
+    gpu = machine_name(record.provenance).removeprefix("NVIDIA ")
     return f"on an {gpu}: {texts} {'text' if texts == 1 else 'texts'} of {words} words, {heads} heads of {numbers}"
 
 

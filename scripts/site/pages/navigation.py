@@ -64,7 +64,7 @@ def chapters(order: list, docs: Path) -> list[Chapter]:
     for entry in order:
         parts = entry.items() if isinstance(entry, dict) else [("", [entry])]
         named += [(name, part) for part, names in parts for name in names]
-    found = []
+    listed = []
     for number, (name, part) in enumerate(named):
         file = docs / "chapters" / name / "index.md"
         if not file.is_file():
@@ -75,8 +75,8 @@ def chapters(order: list, docs: Path) -> list[Chapter]:
             raise PluginError(
                 f"{file.relative_to(docs.parent)} is not UTF-8: byte {error.start} cannot be read"
             ) from error
-        found.append(Chapter(name, number, part, title(text), text))
-    return found
+        listed.append(Chapter(name, number, part, title(text), text))
+    return listed
 
 
 def title(markdown: str) -> str:
@@ -89,19 +89,19 @@ def snippets(chapters: list[Chapter], paths: dict[str, Path]) -> list[tuple[Chap
     paths: snippet -> its file, ``…/snippets/CHAPTER/NAME.py``
     """
     folders = {chapter.folder: chapter for chapter in chapters}
-    found: dict[str, list[str]] = {}
+    by_folder: dict[str, list[str]] = {}
     for name, path in paths.items():
         if path.parent.name not in folders:
             raise PluginError(f"snippets/{path.parent.name}/ is the folder of no chapter in mkdocs.yml")
-        found.setdefault(path.parent.name, []).append(name)
+        by_folder.setdefault(path.parent.name, []).append(name)
 
     def ordered(chapter: Chapter) -> list[str]:
         shown = [first or second for first, second in SHOWN.findall(chapter.text)]
         return sorted(
-            found[chapter.folder], key=lambda name: (shown.index(name) if name in shown else len(shown), name)
+            by_folder[chapter.folder], key=lambda name: (shown.index(name) if name in shown else len(shown), name)
         )
 
-    return [(chapter, ordered(chapter)) for chapter in chapters if chapter.folder in found]
+    return [(chapter, ordered(chapter)) for chapter in chapters if chapter.folder in by_folder]
 
 
 def expand(nav: list, chapters: list[Chapter], snippets: list[tuple[Chapter, list[str]]], docs: Path) -> list:
@@ -115,13 +115,15 @@ def expand(nav: list, chapters: list[Chapter], snippets: list[tuple[Chapter, lis
     }
 
     def expanded(entries: list) -> list:
-        found = []
+        pages_in_place = []
         for entry in entries:
             if isinstance(entry, dict):
-                found.append({name: expanded(each) if isinstance(each, list) else each for name, each in entry.items()})
+                pages_in_place.append(
+                    {name: expanded(each) if isinstance(each, list) else each for name, each in entry.items()}
+                )
             else:
-                found += folders.get(entry, [entry])
-        return found
+                pages_in_place += folders.get(entry, [entry])
+        return pages_in_place
 
     return expanded(nav)
 

@@ -48,7 +48,7 @@ class ChartSettings(NamedTuple):
         return {panel.ours for panel in self.panels}
 
 
-def settings(page: Path) -> ChartSettings:
+def chart_settings(page: Path) -> ChartSettings:
     front = get_data(page.read_text(encoding="utf-8"))[1]["bars"]
     panels = [Panel(**panel) for panel in front["panels"]]
     return ChartSettings(front["caption"], panels, front["forms"], front["peers"])
@@ -61,24 +61,31 @@ def html(chart: ChartSettings, reader: Reader, library: dict[str, ModuleType]) -
     """
     runs = {panel.snippet: reader.read(panel.snippet) for panel in chart.panels}
     tables = "".join(
-        bars(chart, panel, rows(runs[panel.snippet], panel, HEAD_DIM), limit(panel, library, runs[panel.snippet]))
+        bars(
+            chart,
+            panel,
+            rows_of_head_dim(runs[panel.snippet], panel, HEAD_DIM),
+            roofline_limit(panel, library, runs[panel.snippet]),
+        )
         for panel in chart.panels
     )
-    settings = [[row for d in HEAD_DIMS for row in rows(runs[panel.snippet], panel, d)] for panel in chart.panels]
-    summary = overall(chart, settings)
+    rows_of_panels = [
+        [row for d in HEAD_DIMS for row in rows_of_head_dim(runs[panel.snippet], panel, d)] for panel in chart.panels
+    ]
+    summary = overall(chart, rows_of_panels)
     ran = "".join(outputs.ran_html(record, name, f"../snippets/{name}/") for name, record in runs.items())
     panels = f'<div class="hb-panels" data-search-exclude>{tables}{summary}</div>'
     return f'<figure class="hb-peers" id="peers"><figcaption>{chart.caption}</figcaption>{panels}{ran}</figure>'
 
 
-def rows(record: Record, panel: Panel, head_dim: int) -> list[dict]:
+def rows_of_head_dim(record: Record, panel: Panel, head_dim: int) -> list[dict]:
     """Returns all rows of a panel's run, of its direction and one head dimension."""
     tables = {table["name"]: table["rows"] for table in record.tables()}
-    found = tables.get(f"{panel.direction}_{head_dim}") or tables[panel.direction]
-    return [row for row in found if row["head_dim"] == head_dim]
+    rows = tables.get(f"{panel.direction}_{head_dim}") or tables[panel.direction]
+    return [row for row in rows if row["head_dim"] == head_dim]
 
 
-def limit(panel: Panel, library: dict[str, ModuleType], record: Record) -> float:
+def roofline_limit(panel: Panel, library: dict[str, ModuleType], record: Record) -> float:
     """What no form can beat in a panel's setting, in FLOP/s, on the GPU of its run."""
     batch = TOKENS // panel.n
     cost, chip = library["cost"], getattr(library["hardware"], record.chip)
@@ -88,11 +95,11 @@ def limit(panel: Panel, library: dict[str, ModuleType], record: Record) -> float
     return cost.attainable(intensity, chip["bf16 peak"].value, chip["hbm bandwidth"].value)
 
 
-def bars(chart: ChartSettings, panel: Panel, rows: list[dict], most: float) -> str:
-    """One setting of a run, slowest first, each with its part of the limit, ``most`` FLOP/s."""
+def bars(chart: ChartSettings, panel: Panel, rows: list[dict], limit_flops: float) -> str:
+    """One setting of a run, slowest first, each with its share of the limit, ``limit_flops`` FLOP/s."""
     setting = [row for row in rows if row["n"] == panel.n and not row["causal"] and row["form"] in chart.forms]
     lines = "".join(
-        bar(chart, row, 1e12 * row["speed"] / most) for row in sorted(setting, key=lambda row: row["speed"])
+        bar(chart, row, 1e12 * row["speed"] / limit_flops) for row in sorted(setting, key=lambda row: row["speed"])
     )
     heads = "".join(f'<th scope="col">{name}</th>' for name in ("Kernel", "TFLOP/s", "of the limit"))
     n = f"{panel.n:,}" if panel.n >= 10_000 else panel.n
@@ -102,18 +109,19 @@ def bars(chart: ChartSettings, panel: Panel, rows: list[dict], most: float) -> s
     )
 
 
-def bar(chart: ChartSettings, row: dict, part: float) -> str:
+def bar(chart: ChartSettings, row: dict, share_of_limit: float) -> str:
     return (
         f"<tr{' class=hb-ours' if row['form'] in chart.ours else ''}>"
-        f'<th scope="row">{escape(chart.forms[row["form"]])}<i style="--hb-part: {part:.4f}"></i></th>'
-        f'<td class="hb-number">{row["speed"]:.0f}</td><td class="hb-number">{100 * part:.0f}\u00a0%</td></tr>'
+        f'<th scope="row">{escape(chart.forms[row["form"]])}<i style="--hb-part: {share_of_limit:.4f}"></i></th>'
+        f'<td class="hb-number">{row["speed"]:.0f}</td>'
+        f'<td class="hb-number">{100 * share_of_limit:.0f}\u00a0%</td></tr>'
     )
 
 
 class Ratios(NamedTuple):
     """How many times as fast one form is as another, over all settings in which a run has both."""
 
-    settings: int
+    settings_count: int
     mean: float
     least: float
     most: float
@@ -136,15 +144,15 @@ def ratios(rows: list[dict], ours: str, peer: str) -> Ratios | None:
     return Ratios(len(pairs), exp(sum(map(log, pairs)) / len(pairs)), min(pairs), max(pairs))
 
 
-def overall(chart: ChartSettings, settings: list[list[dict]]) -> str:
+def overall(chart: ChartSettings, rows_of_panels: list[list[dict]]) -> str:
     """A row a panel: the ratios to each peer over all settings of its run."""
     heads = "".join(f'<th scope="col">{name}</th>' for name in ("Ours", "Settings", *chart.peers.values()))
     lines = ""
-    for panel, found in zip(chart.panels, settings, strict=True):
-        against = [ratios(found, panel.ours, peer) for peer in chart.peers]
+    for panel, rows in zip(chart.panels, rows_of_panels, strict=True):
+        ratios_to_peers = [ratios(rows, panel.ours, peer) for peer in chart.peers]
         name = escape(f"{panel.title.split(',')[0]}: {chart.forms[panel.ours]}").replace("hAtt", "h<wbr>Att")
-        many = next(each.settings for each in against if each)
-        lines += f'<tr><th scope="row">{name}</th><td>{many}</td>{"".join(map(cell, against))}</tr>'
+        settings_count = next(each.settings_count for each in ratios_to_peers if each)
+        lines += f'<tr><th scope="row">{name}</th><td>{settings_count}</td>{"".join(map(cell, ratios_to_peers))}</tr>'
     caption = (
         "All settings of these runs: how many times as fast ours is, by the geometric mean, and the least and the most"
     )

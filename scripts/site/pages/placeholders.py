@@ -60,7 +60,7 @@ class Placeholders:
         self.docs = docs
         self.marks = {
             "<!-- the kernels beside their peers -->": lambda: peer_bars.html(
-                peer_bars.settings(docs / "measurements.md"), self.reader, library
+                peer_bars.chart_settings(docs / "measurements.md"), self.reader, library
             ),
             "<!-- the path -->": lambda: home.path(self.chapters, docs),
             "<!-- the sentence -->": lambda: home.sentence(self.pieces),

@@ -79,7 +79,7 @@ def steps(text: str) -> list[Step]:
     """
     if not (sheet := SHEET.match(text)):
         return []
-    found = []
+    read_steps = []
     _, *parts = STEP.split(sheet["steps"])
     for whole, shorter, body in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
         draw, *rest = body.strip().split("\n\n")
@@ -88,8 +88,8 @@ def steps(text: str) -> list[Step]:
         if len(quotations) != 1 or not speech or not draw.startswith("**"):
             raise PluginError(f"a step is **Title.** what is drawn, then one quotation, then its speech: {draw[:60]}")
         minutes = {0: int(whole)} | {int(version): int(each) for version, each in VERSION.findall(shorter)}
-        found.append(Step(minutes, draw, quotations[0], "\n\n".join(speech)))
-    return found
+        read_steps.append(Step(minutes, draw, quotations[0], "\n\n".join(speech)))
+    return read_steps
 
 
 def start_minutes(steps: list[Step], version: int = 0) -> list[int | None]:
@@ -153,15 +153,19 @@ class Sheets:
             PluginError: if it has no steps, or not as many pictures as steps.
         """
         text = demos.fill_times(text, name, self.root)
-        found, sheet = steps(text), SHEET.match(text)
+        sheet_steps, sheet = steps(text), SHEET.match(text)
         drawn_board = self.boards.get(name)
-        if not found or not drawn_board or drawn_board.steps != len(found):
+        if not sheet_steps or not drawn_board or drawn_board.steps != len(sheet_steps):
             pictures = drawn_board.steps if drawn_board else "no"
-            raise PluginError(f"the sheet {name} has {len(found)} steps, its board has {pictures} pictures")
-        offered = sorted({version for step in found for version in step.minutes}, key=lambda version: -version or -99)
-        begins = {version: start_minutes(found, version) for version in offered}
-        strip = "\n\n".join(self.step(name, number, step, begins, home, alone) for number, step in enumerate(found))
-        key = POLL.sub(format_poll, KEY.sub("", sheet["key"])).strip() + f"\n\n{questions(found)}"
+            raise PluginError(f"the sheet {name} has {len(sheet_steps)} steps, its board has {pictures} pictures")
+        offered = sorted(
+            {version for step in sheet_steps for version in step.minutes}, key=lambda version: -version or -99
+        )
+        begins = {version: start_minutes(sheet_steps, version) for version in offered}
+        strip = "\n\n".join(
+            self.step(name, number, step, begins, home, alone) for number, step in enumerate(sheet_steps)
+        )
+        key = POLL.sub(format_poll, KEY.sub("", sheet["key"])).strip() + f"\n\n{questions(sheet_steps)}"
         ways = f"{self.links(name, home)}\n\n" * alone
         return (
             f'{sheet["before"]}{ways}<div class="hb-strip" markdown>\n\n{strip}\n\n</div>\n\n'

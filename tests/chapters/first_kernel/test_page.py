@@ -9,8 +9,8 @@ from triton import cdiv
 from kernels.bench.hardware import H200
 from scripts.chapters.first_kernel import worked
 from scripts.records import ROOT
+from tests.chapters.three_words import K, Q, S
 from tests.docs.page_text import DRAWINGS, drawing_text
-from tests.docs.three_words import K, Q, S
 
 PROGRAM = 1  # worked in the chapter, with the query [1, 1]
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from scripts.chapters.hopper.figures import hopper_timeline
-from tests.chapters.controls import choose, visible
+from tests.chapters.figure_menus import choose, visible
 
 
 @pytest.mark.parametrize("choice", hopper_timeline.CHOICES, ids=lambda choice: choice.label)

@@ -5,8 +5,8 @@ import re
 from math import exp
 
 from scripts.records import ROOT
+from tests.chapters.three_words import K, Q, S, dot
 from tests.docs.page_text import drawing_text
-from tests.docs.three_words import K, Q, S, dot
 
 
 def test_the_drawn_spreadsheet():

@@ -28,13 +28,13 @@ def project(project, ran):
 
 
 def outcomes(project) -> tuple[dict[str, dict], list[str]]:
-    return kernel_outcomes.outcomes(project.root, Modules(project.root))
+    return kernel_outcomes.current_and_waiting(project.root, Modules(project.root))
 
 
 def test_an_outcome_is_told_by_file_test_and_reason_with_where_it_ran(project):
-    kept, waiting = outcomes(project)
-    assert waiting == [] and {file: (each["passed"], each["skipped"]) for file, each in kept.items()} == OUTCOMES
-    assert all(each["ran"]["commit"] == "0123abcd" and 0 <= each["seconds"] < 60 for each in kept.values())
+    current, waiting = outcomes(project)
+    assert waiting == [] and {file: (each["passed"], each["skipped"]) for file, each in current.items()} == OUTCOMES
+    assert all(each["ran"]["commit"] == "0123abcd" and 0 <= each["seconds"] < 60 for each in current.values())
 
 
 def test_only_what_waits_runs_and_of_it_what_is_named(project):

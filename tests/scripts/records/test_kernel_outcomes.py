@@ -34,8 +34,8 @@ def project(project):
 def waiting(project) -> tuple[list[str], bool]:
     """Returns the files that wait, and whether the random cases do."""
     modules = Modules(project.root)
-    kept, files = kernel_outcomes.outcomes(project.root, modules)
-    assert kept.keys() == {*kernel_outcomes.test_files(project.root)} - {*files}
+    current, files = kernel_outcomes.current_and_waiting(project.root, modules)
+    assert current.keys() == {*kernel_outcomes.test_files(project.root)} - {*files}
     return files, not kernel_outcomes.random_cases(project.root, modules)[1]
 
 
@@ -76,5 +76,5 @@ def test_what_was_edited_is_broken_or_ran_elsewhere_is_refused(project, place):
 def test_ours_can_be_read_and_no_random_case_failed():
     """The real ones. Which files wait is said on their page."""
     modules = Modules(ROOT)
-    kernel_outcomes.outcomes(ROOT, modules)
+    kernel_outcomes.current_and_waiting(ROOT, modules)
     assert not kernel_outcomes.random_cases(ROOT, modules)[0]["failed"]

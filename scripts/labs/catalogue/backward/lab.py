@@ -7,11 +7,11 @@ from functools import partial
 
 import torch
 
+from scripts.labs.catalogue.access_checks import loads_whole_table
 from scripts.labs.catalogue.backward import truth
 from scripts.labs.catalogue.backward.mistakes import DELTA_MISTAKES, DV_MISTAKES
 from scripts.labs.catalogue.backward.mistakes_of_dq_and_dk import DK_MISTAKES, DQ_MISTAKES
-from scripts.labs.catalogue.tiles import loads_whole_table
-from scripts.labs.lab import Case, Part, normal
+from scripts.labs.lab import Case, Task, normal
 
 
 def tables(
@@ -64,8 +64,8 @@ def cases(takes: tuple[str, ...], writes: str, like: str):
 DV_ARGUMENTS = ("q", "k", "lse", "dout", "scale", "causal")
 DQ_AND_DK_ARGUMENTS = ("q", "k", "v", "dout", "lse", "delta", "scale", "causal")
 queries_streamed = partial(loads_whole_table, streamed=("q", "dout"))
-PARTS = (
-    Part(
+TASKS = (
+    Task(
         "backward_dv",
         truth.dv_of,
         cases(DV_ARGUMENTS, "dv", "k"),
@@ -73,14 +73,14 @@ PARTS = (
         error_scale=truth.error_scale_of_dv,
         check_accesses=queries_streamed,
     ),
-    Part(
+    Task(
         "backward_delta",
         truth.delta_of,
         cases(("out", "dout"), "delta", "delta"),
         DELTA_MISTAKES,
         error_scale=truth.error_scale_of_delta,
     ),
-    Part(
+    Task(
         "backward_dq",
         truth.dq_of,
         cases(DQ_AND_DK_ARGUMENTS, "dq", "q"),
@@ -88,7 +88,7 @@ PARTS = (
         error_scale=truth.error_scale_of_dq,
         check_accesses=loads_whole_table,
     ),
-    Part(
+    Task(
         "backward_dk",
         truth.dk_of,
         cases(DQ_AND_DK_ARGUMENTS, "dk", "k"),

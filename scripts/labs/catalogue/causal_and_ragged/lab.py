@@ -5,11 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from scripts.labs.catalogue.access_checks import loads_whole_table
 from scripts.labs.catalogue.causal_and_ragged.mistakes import MISTAKES
 from scripts.labs.catalogue.causal_and_ragged.truth import error_scale, flash, roundings
-from scripts.labs.catalogue.tiles import loads_whole_table
 from scripts.labs.grading.accesses import Access, program_name
-from scripts.labs.lab import SEEDS, Case, Part, normal
+from scripts.labs.lab import SEEDS, Case, Task, normal
 
 
 def cases():
@@ -58,8 +58,8 @@ def handbook_kernel(q: Tensor, k: Tensor, v: Tensor, is_causal: bool = True) -> 
 
 def reads_the_future(accesses: list[Access], case: Case) -> str:
     """A causal program may read no tile whose keys all lie behind the last of its queries, and none all keys."""
-    if says := loads_whole_table(accesses, case):
-        return says
+    if fault := loads_whole_table(accesses, case):
+        return fault
     if not case.inputs["is_causal"] or case.layouts:
         return ""
     rows, dim = case.outputs["out"].shape[1:]
@@ -82,8 +82,8 @@ def reads_the_future(accesses: list[Access], case: Case) -> str:
     return ""
 
 
-PARTS = (
-    Part(
+TASKS = (
+    Task(
         "flash_forward", flash, cases, MISTAKES, error_scale=error_scale, roundings=roundings,
         check_accesses=reads_the_future, gpu_case=gpu_case,
         timed_against="scripts.labs.catalogue.causal_and_ragged.lab:handbook_kernel",

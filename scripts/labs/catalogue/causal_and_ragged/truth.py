@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue.scores import TILED_KERNEL_ROUNDINGS, output_roundings
+from scripts.labs.catalogue.roundings_from_scores import TILED_KERNEL_ROUNDINGS, output_roundings
 from scripts.labs.lab import widen
 
 INF = float("inf")

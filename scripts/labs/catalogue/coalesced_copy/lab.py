@@ -9,7 +9,7 @@ from torch import Tensor
 from scripts.labs.about import heading
 from scripts.labs.catalogue import headings
 from scripts.labs.grading.accesses import Access, program_name
-from scripts.labs.lab import Case, Mistake, Part, normal
+from scripts.labs.lab import Case, Mistake, Task, normal
 from scripts.labs.phrases import heading_in_words
 
 BLOCK, TILE = 256, 32  # as the start file has them
@@ -211,9 +211,9 @@ TRANSPOSE_MISTAKES = (
     ),
 )
 
-PARTS = (
-    Part("copy", lambda x: x.clone(), copy_cases, COPY_MISTAKES, exact=True, check_accesses=touches_many_segments),
-    Part(
+TASKS = (
+    Task("copy", lambda x: x.clone(), copy_cases, COPY_MISTAKES, exact=True, check_accesses=touches_many_segments),
+    Task(
         "transpose",
         lambda x: x.T.clone(),
         transpose_cases,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue import headings
-from scripts.labs.lab import SEEDS, Case, Mistake, Part, normal
+from scripts.labs.lab import SEEDS, Case, Mistake, Task, normal
 
 INF = float("inf")
 
@@ -150,7 +150,7 @@ def error_scale_of_dot(x: Tensor, y: Tensor) -> Tensor:
     return (x * y).square().sum().sqrt()
 
 
-PARTS = (
-    Part("dot", lambda x, y: (x * y).sum(), dot_cases, DOT_MISTAKES, error_scale=error_scale_of_dot, roundings=16),
-    Part("softmax_row", softmax, softmax_cases, SOFTMAX_MISTAKES, roundings=8),
+TASKS = (
+    Task("dot", lambda x, y: (x * y).sum(), dot_cases, DOT_MISTAKES, error_scale=error_scale_of_dot, roundings=16),
+    Task("softmax_row", softmax, softmax_cases, SOFTMAX_MISTAKES, roundings=8),
 )

@@ -8,7 +8,7 @@ from torch import Tensor
 from scripts.labs.catalogue.e2m1_nvfp4 import truth
 from scripts.labs.catalogue.e2m1_nvfp4.mistakes import DECODE_MISTAKES, ENCODE_MISTAKES, PACK_MISTAKES
 from scripts.labs.catalogue.e2m1_nvfp4.mistakes_of_blocks import DEQUANTIZE_MISTAKES, QUANTIZE_MISTAKES
-from scripts.labs.lab import SEEDS, Case, Part, generator, normal
+from scripts.labs.lab import SEEDS, Case, Task, generator, normal
 
 # The block of chapter 10, with its five ties moved a little to where they go: a GPU divides by 6 inexactly.
 BY_HAND = [4.5, -2.25, 0, 0.93, 1.32, 3.7, 0.18, -0.57, 1, -0.1, 2, 0.3, -4.4, 3, -1.5, 0.75]
@@ -83,11 +83,11 @@ def no_common_scale(**given) -> Tensor:
     return torch.zeros(())
 
 
-PARTS = (
-    Part("encode", truth.encode, encode_cases, ENCODE_MISTAKES, exact=True),
-    Part("decode", truth.decode, decode_cases, DECODE_MISTAKES, exact=True),
-    Part("pack", truth.pack, pack_cases, PACK_MISTAKES, exact=True),
-    Part(
+TASKS = (
+    Task("encode", truth.encode, encode_cases, ENCODE_MISTAKES, exact=True),
+    Task("decode", truth.decode, decode_cases, DECODE_MISTAKES, exact=True),
+    Task("pack", truth.pack, pack_cases, PACK_MISTAKES, exact=True),
+    Task(
         "quantize",
         truth.quantize,
         quantize_cases,
@@ -95,7 +95,7 @@ PARTS = (
         error_scale=no_common_scale,
         results=("packed", "scales", "tensor_scale"),
     ),
-    Part(
+    Task(
         "dequantize", truth.dequantize, dequantize_cases, DEQUANTIZE_MISTAKES, error_scale=no_common_scale, signed=True
     ),
 )

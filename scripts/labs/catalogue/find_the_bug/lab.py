@@ -15,7 +15,7 @@ from torch import Tensor
 from scripts.labs.grading.budget import expected_results
 from scripts.labs.grading.judge import judge_case
 from scripts.labs.grading.strict import RefusedByGrader
-from scripts.labs.lab import Case, Lab, Part, widen
+from scripts.labs.lab import Case, Lab, Task, widen
 from scripts.labs.message import first_wrong
 from scripts.labs.phrases import join_words, pluralize, sentence, two_digits
 from scripts.labs.submission import load_functions, to_rejection
@@ -92,7 +92,7 @@ BUGS = (
         infinite=("lse_a", "lse_b"),
     ),
 )
-PARTS = ()
+TASKS = ()
 
 
 @cache
@@ -120,9 +120,11 @@ def judge_whole(lab: Lab, functions: dict[str, Callable], file: str, verdict: Ve
             rejected.append(error)
         except Exception as error:
             rejected.append(Rejected(to_rejection(name, None, error, file)))
-        says = rejected[-1].rejection.says
-        verdict.remarks.append(sentence(f"{name}: {'not written yet' if says == UNWRITTEN else f'not yet, {says}'}"))
-    rejected.sort(key=lambda each: each.rejection.says == UNWRITTEN)
+        message = rejected[-1].rejection.message
+        verdict.remarks.append(
+            sentence(f"{name}: {'not written yet' if message == UNWRITTEN else f'not yet, {message}'}")
+        )
+    rejected.sort(key=lambda each: each.rejection.message == UNWRITTEN)
     if rejected:
         told = f"{rejected[0].rejection.function}: "  # below, with its line
         verdict.remarks[:] = [note for note in verdict.remarks if not note.startswith(told)]
@@ -163,36 +165,36 @@ def reveal_bug(lab: Lab, bug: Bug, name: str, inputs: dict[str, Tensor]) -> str:
     layouts = {each: layout(x) for each, x in inputs.items()} if bug.strided else {}
     copies = {each: x.contiguous() for each, x in inputs.items()}
     case = Case("your input", copies, {"out": bug.output(inputs)}, layouts)
-    part = Part(bug.kernel, bug.reference, tuple, roundings=16)
-    (want,) = expected_results(part, case)
+    task = Task(bug.kernel, bug.reference, tuple, roundings=16)
+    (want,) = expected_results(task, case)
     want = replace(want, allowed=want.allowed.clamp(min=TOLERANCE))
     if want.wrong(bug.reference(**case.inputs)).any():
-        says = "on your input PyTorch is too far from the truth as well, so it tells nothing about the kernel"
-        raise Rejected(Rejection(name, f"{says}: take smaller numbers", case))
+        message = "on your input PyTorch is too far from the truth as well, so it tells nothing about the kernel"
+        raise Rejected(Rejection(name, f"{message}: take smaller numbers", case))
     try:
-        judge_case(lab, part, case, kernels(lab.about.start)[bug.kernel], "", [])
+        judge_case(lab, task, case, kernels(lab.about.start)[bug.kernel], "", [])
     except Rejected as rejected:
-        if rejected.rejection.says.startswith("it raised"):  # the interpreter's trouble, and not the bug
+        if rejected.rejection.message.startswith("it raised"):  # the interpreter's trouble, and not the bug
             raise Rejected(
                 Rejection(name, f"on your input {bug.kernel} ends with an error, which is not the bug")
             ) from None
         rejection = rejected.rejection
         if rejection.wrong is None:
-            return rejection.says
+            return rejection.message
         far = want.wrong(rejection.actual)
         if far.any():
             return first_wrong(replace(rejection, wanted=want, wrong=far)).rstrip(".")
         most = (rejection.actual.double() - want.truth).abs().max().item()
         off = two_digits(most)
-        says = f"on your input {bug.kernel} is off by {off} at most, which a tolerance of {TOLERANCE} lets pass"
-        raise Rejected(Rejection(name, f"{says}: look for an input on which the wrong line does more")) from None
+        message = f"on your input {bug.kernel} is off by {off} at most, which a tolerance of {TOLERANCE} lets pass"
+        raise Rejected(Rejection(name, f"{message}: look for an input on which the wrong line does more")) from None
     place = (0,) * want.truth.ndim
-    says = (
+    message = (
         f"on your input {bug.kernel} is right: out{list(place)} is {want.truth[place].item():.6g}, as it should be"
         f"{', and so are the others' if want.truth.numel() > 1 else ''}. Look for an input on which the wrong line "
         "matters"
     )
-    raise Rejected(Rejection(name, says, case))
+    raise Rejected(Rejection(name, message, case))
 
 
 def layout(x: Tensor) -> str:
@@ -221,17 +223,17 @@ def checked_inputs(bug: Bug, name: str, given) -> dict[str, Tensor]:
         Rejected: if they are not what the kernel takes, with what they are and what is wanted.
     """
 
-    def reject(says: str) -> None:
-        raise Rejected(Rejection(name, says))
+    def reject(message: str) -> None:
+        raise Rejected(Rejection(name, message))
 
-    found = given if isinstance(given, tuple | list) else (given,)
-    if len(found) != len(bug.names) or not all(isinstance(x, Tensor) for x in found):
+    tensors = given if isinstance(given, tuple | list) else (given,)
+    if len(tensors) != len(bug.names) or not all(isinstance(x, Tensor) for x in tensors):
         is_wanted = "a tensor, x, is wanted"
         if len(bug.names) > 1:
             is_wanted = f"{len(bug.names)} tensors, {join_words(bug.names)}, are wanted"
         reject(f"it returns {describe_returned(given)}, and {is_wanted}")
     sizes: dict[str, int] = {}
-    for each, x, shape in zip(bug.names, found, bug.shapes, strict=True):
+    for each, x, shape in zip(bug.names, tensors, bug.shapes, strict=True):
         if x.device.type != "cpu":
             reject(f"{each} is on the device {x.device}: make it on the CPU, the grader takes it from there")
         if x.dtype != bug.dtype:
@@ -249,7 +251,7 @@ def checked_inputs(bug: Bug, name: str, given) -> dict[str, Tensor]:
         if finite.double().abs().max() > LARGEST_SCORE:
             worst = finite.flatten()[finite.double().abs().argmax()].item()
             reject(f"{each} holds {worst:.7g}, and {LARGEST_SCORE:g} is the most, with either sign")
-    inputs = dict(zip(bug.names, found, strict=True))
+    inputs = dict(zip(bug.names, tensors, strict=True))
     if "q" in inputs and (inputs["q"] @ inputs["k"].mT).abs().max() / 4 > LARGEST_SCORE:
         reject(f"an attention score is beyond {LARGEST_SCORE:g}, the most that is allowed, with either sign")
     for half in ("a", "b"):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from scripts.labs.catalogue.access_checks import loads_whole_table
 from scripts.labs.catalogue.flash_forward.mistakes import MISTAKES
 from scripts.labs.catalogue.flash_forward.truth import BLOCK, error_scale, flash, roundings
-from scripts.labs.catalogue.tiles import loads_whole_table
-from scripts.labs.lab import SEEDS, Case, Part, normal
+from scripts.labs.lab import SEEDS, Case, Task, normal
 
 
 def cases():
@@ -49,8 +49,8 @@ def handbook_kernel(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return flash_attention(q[None], k[None], v[None])
 
 
-PARTS = (
-    Part(
+TASKS = (
+    Task(
         "flash_forward", flash, cases, MISTAKES, error_scale=error_scale, roundings=roundings,
         check_accesses=loads_whole_table, gpu_case=gpu_case,
         timed_against="scripts.labs.catalogue.flash_forward.lab:handbook_kernel",

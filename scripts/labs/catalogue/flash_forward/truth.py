@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from scripts.labs.catalogue.scores import TILED_KERNEL_ROUNDINGS, output_roundings
+from scripts.labs.catalogue.roundings_from_scores import TILED_KERNEL_ROUNDINGS, output_roundings
 from scripts.labs.lab import widen
 
 BLOCK = 16  # as the start file has it, of queries and of keys

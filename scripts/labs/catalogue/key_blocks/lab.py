@@ -5,11 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from scripts.labs.catalogue.access_checks import loads_whole_table
 from scripts.labs.catalogue.key_blocks.mistakes import MISTAKES
 from scripts.labs.catalogue.key_blocks.truth import BLOCK, attention, error_scale, roundings
-from scripts.labs.catalogue.tiles import loads_whole_table
 from scripts.labs.grading.accesses import Access
-from scripts.labs.lab import SEEDS, Case, Part, normal
+from scripts.labs.lab import SEEDS, Case, Task, normal
 
 
 def cases():
@@ -70,8 +70,8 @@ def one_key_at_a_time(accesses: list[Access], case: Case) -> str:
     return loads_whole_table(accesses, case)
 
 
-PARTS = (
-    Part(
+TASKS = (
+    Task(
         "attention", attention, cases, MISTAKES, error_scale=error_scale, roundings=roundings,
         check_accesses=one_key_at_a_time, gpu_case=gpu_case,
         timed_against="scripts.labs.catalogue.key_blocks.lab:handbook_kernel",

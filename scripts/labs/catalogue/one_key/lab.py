@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue import headings
-from scripts.labs.catalogue.scores import output_roundings
-from scripts.labs.lab import SEEDS, Case, Mistake, Part, normal, widen
+from scripts.labs.catalogue.roundings_from_scores import output_roundings
+from scripts.labs.lab import SEEDS, Case, Mistake, Task, normal, widen
 
 NAN = float("nan")
 LARGEST_DIM, LARGEST_SEQ_K = 256, 512  # as the start file promises; more keys would take the interpreter too long
@@ -278,8 +278,8 @@ MISTAKES = (
     ),
 )
 
-PARTS = (
-    Part(
+TASKS = (
+    Task(
         "attention",
         attention,
         cases,

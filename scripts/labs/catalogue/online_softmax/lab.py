@@ -19,7 +19,7 @@ from scripts.labs.catalogue.online_softmax.truth import (
     merge,
     update,
 )
-from scripts.labs.lab import SEEDS, Case, Part, normal
+from scripts.labs.lab import SEEDS, Case, Task, normal
 
 
 def empty_cases():
@@ -49,15 +49,15 @@ def update_cases():
     yield update_case("by hand, chapter 7: [0, 2] after [1, 0, 2, 1]", second, scores[:, 4:], values[4:])
     for seed in SEEDS:
         for width in (1, 4, 7):
-            before, now, values = random_state_and_block(seed, width)
-            yield update_case(f"5 rows, a block of {width}, seed {seed}", before, now, values)
-    before, now, values = random_state_and_block(1, 4)
+            before, block_scores, values = random_state_and_block(seed, width)
+            yield update_case(f"5 rows, a block of {width}, seed {seed}", before, block_scores, values)
+    before, block_scores, values = random_state_and_block(1, 4)
     apart = {"scores": "transposed", "values": "rows apart", "accumulator": "every second"}
-    yield update_case("tables that are not contiguous", before, now, values, apart)
+    yield update_case("tables that are not contiguous", before, block_scores, values, apart)
     large = state_of(torch.tensor([[9000.0, 9990.0], [-9000.0, -9990.0]]), normal(1, 2, 3))
     yield update_case("large scores", large, torch.tensor([[9991.0, 9989.0], [-9001.0, -9000.5]]), normal(2, 2, 3))
-    yield update_case("the first block", empty(5, 3), now, values)
-    hidden = now.clone()
+    yield update_case("the first block", empty(5, 3), block_scores, values)
+    hidden = block_scores.clone()
     hidden[0, 1:] = hidden[2] = -INF
     yield update_case("some scores hidden, and all in row 2", before, hidden, values)
     yield update_case("the same block as the first", empty(5, 3), hidden, values)
@@ -78,8 +78,12 @@ def merge_case(name: str, a: State, b: State, layouts=None) -> Case:
 def merge_cases():
     scores, values = six_words()
     one, other = state_of(scores[:, :2], values[:2]), state_of(scores[:, 2:], values[2:])
-    there, back = ([torch.cat(pair) for pair in zip(*pair, strict=True)] for pair in ((one, other), (other, one)))
-    yield merge_case("by hand, chapter 7: [1, 0] and [2, 1, 0, 2], and in row 1 the other way round", there, back)
+    one_first, other_first = (
+        [torch.cat(pair) for pair in zip(*pair, strict=True)] for pair in ((one, other), (other, one))
+    )
+    yield merge_case(
+        "by hand, chapter 7: [1, 0] and [2, 1, 0, 2], and in row 1 the other way round", one_first, other_first
+    )
     for seed in SEEDS:
         a, b = (state_of(normal(seed + more, 5, 6) * 3, normal(seed + more + 1, 6, 3)) for more in (0, 50))
         yield merge_case(f"5 rows, seed {seed}", a, b)
@@ -110,9 +114,9 @@ def finish_cases():
 
 
 STATE_NAMES = ("running_max", "running_sum", "accumulator")
-PARTS = (
-    Part("empty", empty, empty_cases, EMPTY_MISTAKES, exact=True, results=STATE_NAMES),
-    Part(
+TASKS = (
+    Task("empty", empty, empty_cases, EMPTY_MISTAKES, exact=True, results=STATE_NAMES),
+    Task(
         "update",
         update,
         update_cases,
@@ -121,10 +125,10 @@ PARTS = (
         roundings=8,
         results=STATE_NAMES,
     ),
-    Part(
+    Task(
         "merge", merge, merge_cases, MERGE_MISTAKES, error_scale=error_scale_of_merge, roundings=8, results=STATE_NAMES
     ),
-    Part(
+    Task(
         "finish",
         finish,
         finish_cases,

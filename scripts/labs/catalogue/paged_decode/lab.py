@@ -10,8 +10,8 @@ from torch import Tensor
 from scripts.labs.catalogue.paged_decode import truth
 from scripts.labs.catalogue.paged_decode.mistakes import DECODE_MISTAKES
 from scripts.labs.catalogue.paged_decode.mistakes_of_merge import MERGE_MISTAKES
-from scripts.labs.catalogue.scores import output_roundings
-from scripts.labs.lab import Case, Part, generator, normal
+from scripts.labs.catalogue.roundings_from_scores import output_roundings
+from scripts.labs.lab import Case, Task, generator, normal
 
 
 def cache(
@@ -115,9 +115,9 @@ def error_scale_of_merge(part_out: Tensor, part_lse: Tensor) -> tuple[Tensor, Te
     return sizes[:, None].expand(part_out[:, 0].shape), largest + (part_lse > -torch.inf).any(1)
 
 
-PARTS = (
-    Part("merge_parts", truth.merge_pieces, merge_cases, MERGE_MISTAKES, error_scale=error_scale_of_merge),
-    Part(
+TASKS = (
+    Task("merge_parts", truth.merge_pieces, merge_cases, MERGE_MISTAKES, error_scale=error_scale_of_merge),
+    Task(
         "decode_parts",
         truth.decode_pieces,
         decode_cases,

@@ -32,13 +32,13 @@ def decode_pieces(
     q, keys, values, page_table, lengths, scale, splits, cut_into_pieces=pieces, read=token_rows, attend=attend
 ) -> tuple:
     """``attend`` of each piece: [batch, splits, d] and [batch, splits].  The last three arguments make it wrong."""
-    found = []
+    results = []
     for sequence, length in enumerate(lengths.tolist()):
         table = page_table[sequence]
         for tokens in cut_into_pieces(length, keys.shape[1], splits):
             scores = read(keys, table, tokens) @ widen(q[sequence]) * scale
-            found.append(attend(scores, read(values, table, tokens)))
-    outs, lses = zip(*found, strict=True)
+            results.append(attend(scores, read(values, table, tokens)))
+    outs, lses = zip(*results, strict=True)
     return tuple(torch.stack(each).unflatten(0, (len(lengths), splits)) for each in (outs, lses))
 
 

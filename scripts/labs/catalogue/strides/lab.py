@@ -8,7 +8,7 @@ import torch
 
 from scripts.labs.catalogue.strides.mistakes import CELLS_MISTAKES, JOINED_MISTAKES, MERGE_MISTAKES, SPLIT_MISTAKES
 from scripts.labs.catalogue.strides.truth import LAYOUTS, cells, joined_stride, layout, merge_heads, split_heads
-from scripts.labs.lab import SEEDS, Case, Part, normal
+from scripts.labs.lab import SEEDS, Case, Task, normal
 from scripts.labs.verdict import Rejection
 
 
@@ -77,11 +77,11 @@ def merge_case(seed: int, heads: int, words: int, d: int, dtype: torch.dtype = t
     return Case(f"{heads} heads, {words} words, seed {seed}", {"blends": x}, layouts={"blends": layout(words)})
 
 
-PARTS = (
-    Part("cells", cells, cells_cases, CELLS_MISTAKES, exact=True),
-    Part("split_heads", split_heads, split_cases, SPLIT_MISTAKES, exact=True),
-    Part("joined_stride", joined_stride, joined_cases, JOINED_MISTAKES, exact=True),
-    Part("merge_heads", merge_heads, merge_cases, MERGE_MISTAKES, exact=True),
+TASKS = (
+    Task("cells", cells, cells_cases, CELLS_MISTAKES, exact=True),
+    Task("split_heads", split_heads, split_cases, SPLIT_MISTAKES, exact=True),
+    Task("joined_stride", joined_stride, joined_cases, JOINED_MISTAKES, exact=True),
+    Task("merge_heads", merge_heads, merge_cases, MERGE_MISTAKES, exact=True),
 )
 
 
@@ -90,10 +90,10 @@ def check(functions: dict[str, Callable]) -> str | Rejection:
     x = normal(1, 4, 6)
     split = functions["split_heads"](x, 2)
     if split.untyped_storage().data_ptr() != x.untyped_storage().data_ptr():
-        says = "the numbers are right, but they were copied: what it returns is to be a view, in the memory of x"
-        return Rejection("split_heads", f"{says}, and .as_strided makes one")
+        message = "the numbers are right, but they were copied: what it returns is to be a view, in the memory of x"
+        return Rejection("split_heads", f"{message}, and .as_strided makes one")
     merged = functions["merge_heads"](normal(1, 2, 4, 3))
     if not merged.is_contiguous():
-        says = f"the numbers are right, but they lie in memory with strides {tuple(merged.stride())}"
-        return Rejection("merge_heads", f"{says}: rows of 6 that follow each other have {(6, 1)}")
+        message = f"the numbers are right, but they lie in memory with strides {tuple(merged.stride())}"
+        return Rejection("merge_heads", f"{message}: rows of 6 that follow each other have {(6, 1)}")
     return ""

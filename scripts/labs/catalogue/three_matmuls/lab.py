@@ -6,7 +6,7 @@ import torch
 
 from scripts.labs.catalogue.three_matmuls.mistakes import MISTAKES
 from scripts.labs.catalogue.three_matmuls.truth import three_lines
-from scripts.labs.lab import SEEDS, Case, Part, normal
+from scripts.labs.lab import SEEDS, Case, Task, normal
 
 PADDING = 30.0  # numbers behind a sequence's last word are this many times as large, so that they show
 
@@ -60,4 +60,4 @@ def case(
     return Case(f"{name}seed {seed}", tables, layouts={"k": "transposed", "v": "rows apart"})
 
 
-PARTS = (Part("attention", three_lines, cases, MISTAKES),)
+TASKS = (Task("attention", three_lines, cases, MISTAKES),)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue import headings
-from scripts.labs.lab import SEEDS, Case, Mistake, Part, normal
+from scripts.labs.lab import SEEDS, Case, Mistake, Task, normal
 
 BLOCK = 256  # as the start file has it
 
@@ -105,8 +105,8 @@ MISTAKES = (
     Mistake("difference-of-y", "The output is 2·y - x.", headings.FIRST_KERNEL, lambda x, y: 2 * y - x),
 )
 
-PARTS = (
-    Part(
+TASKS = (
+    Task(
         "add",
         lambda x, y: x + 2 * y,
         cases,

@@ -1,13 +1,13 @@
 """The menus of a figure, used as the page's script uses them."""
 
 
-def controls(figure):
+def menus(figure):
     """name -> (its labels, the one that is shown first)"""
-    found = {}
+    by_name = {}
     for menu in figure.layout.updatemenus:
         labels = [choice.label for choice in menu.buttons]
-        found[menu.name] = labels, labels[menu.active or 0]
-    return found
+        by_name[menu.name] = labels, labels[menu.active or 0]
+    return by_name
 
 
 def choose(figure, name, label):
