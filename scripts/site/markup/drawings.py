@@ -18,7 +18,7 @@ CALLOUT = re.compile(r'<div class="admonition (?P<kind>[\w-]+)">|<details class=
 def inline(html: str, page: str) -> str:
     """``html`` with each image of the class ``drawing`` replaced by the SVG file that it names.
 
-    A drawing ``cards.svg`` for phones may have ``cards-wide.svg`` beside it, which wider screens and paper show instead.
+    Where ``cards-wide.svg`` is beside ``cards.svg``, both are set in: phones show the latter, all else the wide one.
 
     Raises:
         PluginError: if the drawing has no file or no text alternative, naming the page.
