@@ -15,6 +15,7 @@ LENGTH = 200  # characters, of which more are cut off elsewhere
 HEADING = re.compile(r"<h1\b[^>]*>(.*?)</h1>", re.DOTALL)
 PARAGRAPH = re.compile(r"<p>(.*?)</p>", re.DOTALL)  # those with a class say where a run was made, or are captions
 WAY = re.compile(r"\s*<em>Before: ")  # where a chapter stands between two others
+PIECE = re.compile(r"<live-piece\b.*?</live-piece>", re.DOTALL)  # a listing in it may have paragraphs
 ASIDE = re.compile(r'<a class="headerlink".*?</a>|<span class="hb-stale".*?</span>', re.DOTALL)
 
 
@@ -29,7 +30,7 @@ def describe(page: Page, card: Card) -> None:
 
 def description(html: str) -> str:
     """The first sentences of the first paragraph that says something, as many as fit, at least one."""
-    paragraphs = [each for each in PARAGRAPH.findall(search.words(html)) if not WAY.match(each)]
+    paragraphs = [each for each in PARAGRAPH.findall(search.words(PIECE.sub("", html))) if not WAY.match(each)]
     sentences = re.findall(
         r".+?(?:[.?!](?=\s)|$)", next((text for text in map(to_plain_text, paragraphs) if " " in text), "")
     )
