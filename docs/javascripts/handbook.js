@@ -47,9 +47,14 @@
 
     // Once more after whatever is being drawn; resolves also where the library did not load and the alternative stays.
     draw() {
-      this.drawing = turn.then(plotly).then(() => this.paint(), () => (this.drawing = undefined));
+      this.drawing = turn.then(plotly).then(() => this.paint(), () => this.giveUp());
       turn = this.drawing.catch(() => {}); // one that fails holds up no other
       return this.drawing;
+    }
+
+    giveUp() {
+      this.drawing = undefined;
+      document.documentElement.classList.add("hb-undrawn");
     }
 
     async paint() {

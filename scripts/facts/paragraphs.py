@@ -11,6 +11,7 @@ CODE = "\N{WHITE SQUARE}"  # stands for code, for a value, and for what a formul
 FACT = "\N{BLACK SQUARE}"  # stands for the words of a fact
 HIDDEN = re.compile(r"\A---.*?^---$|^( *)(```|~~~).*?^\1\2 *$|\$\$.*?\$\$|<!--.*?-->", re.DOTALL | re.MULTILINE)
 CAPTION = re.compile(r"\b(?:caption|note)=\"([^\"]*)\"")
+EQUALS = re.compile(r"\|(?=\s*=\s)")  # a cell that goes on where the one before it ended: | 2 · 3 | = 6 |
 SIGNS = {r"\cdot": "·", r"\times": "×", r"\approx": "≈", r"\ln": "ln ", r"\,": " ", r"\;": " ", r"\%": "%", "{,}": ","}
 SIGNS |= {r"\left": "", r"\right": "", r"\sqrt": "√", "-": "\N{MINUS SIGN}", "{": "(", "}": ")"}
 
@@ -33,7 +34,7 @@ def paragraphs(markdown: str) -> Iterator[Paragraph]:
         parts = re.split(r"\n(?= *(?:[-*] |\d+\. |\||#|!!!|\?\?\?))", block[0])
         line = text.count("\n", 0, block.start()) + 1
         for part in parts:
-            cells = re.split(r"(?<!\\)\|", part) if part.lstrip().startswith("|") else [part]
+            cells = re.split(r"(?<!\\)\|", EQUALS.sub(" ", part)) if part.lstrip().startswith("|") else [part]
             yield from (Paragraph(to_plain_text(cell), line) for cell in cells if cell.strip())
             line += part.count("\n") + 1
 

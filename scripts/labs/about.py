@@ -97,7 +97,7 @@ def chapters(root: Path = ROOT) -> list[str]:
 
 
 def heading(address: str, root: Path = ROOT) -> str:
-    """``first-kernel#a-kernel-of-five-lines`` in words: chapter 5, *A kernel of five lines*.
+    """``first-kernel#the-smallest-kernel`` in words: chapter 5, *The smallest kernel*.
 
     Raises:
         LabError: if neither the chapter nor its notes have such a heading.

@@ -45,7 +45,7 @@ class Mistake:
     """A wrong implementation of the function, written in PyTorch, so that it gives no kernel away.
 
     message: a sentence to the reader, ``Your last block is never written.``
-    heading: the chapter and the anchor of the heading that explains it, ``first-kernel#a-kernel-of-five-lines``, or ""
+    heading: the chapter and the anchor of the heading that explains it, ``first-kernel#the-smallest-kernel``, or ""
     implementation: what the function would return, of the same arguments as ``Task.reference``, in FP64, NaN where
         nobody writes
     writes: False of one that may write nothing at all; where nothing was written no other is named

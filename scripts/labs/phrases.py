@@ -37,6 +37,6 @@ def two_digits(value: float) -> str:
 
 
 def heading_in_words(heading: str) -> str:
-    """A heading without the marks of its source: chapter 5, “A kernel of five lines”."""
+    """A heading without the marks of its source: chapter 5, “The smallest kernel”."""
     chapter, _, title = heading.replace("`", "").partition(", ")
     return f"{chapter}, “{title.strip('*')}”"

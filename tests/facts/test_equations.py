@@ -82,6 +82,11 @@ def test_paragraphs_are_what_a_reader_sees_and_know_their_lines():
     assert isinstance(found[0], Paragraph)
 
 
+def test_an_equation_goes_on_in_the_next_cell():
+    _, equation = paragraphs("| places | 2500 − 2048 | = **453** |\n")
+    assert [each.wrong for each in equations(equation.text)] == ["2500 − 2048 is 452, not 453"]
+
+
 @pytest.mark.parametrize(
     "text, yes",
     [

@@ -17,6 +17,17 @@ def test_a_drawing_is_set_into_the_page_with_its_alternative():
     assert "<img" not in html and "<?xml" not in html
 
 
+def test_a_drawing_with_a_wide_form_is_set_in_twice(monkeypatch, tmp_path):
+    folder = tmp_path / "docs" / "assets" / "drawings"
+    folder.mkdir(parents=True)
+    for name in ("jar", "jar-wide"):
+        (folder / f"{name}.svg").write_text(f"<svg><title>{name}</title></svg>", encoding="utf-8")
+    monkeypatch.setattr(drawings, "ROOT", tmp_path)
+    html = drawings.inline('<img alt="A jar" class="drawing" src="jar.svg">', "p")
+    assert [part.partition('"')[0] for part in html.split('class="hb-drawing hb-drawing--')[1:]] == ["narrow", "wide"]
+    assert html.count('aria-label="A jar"') == 2 and html.index(">jar<") < html.index(">jar-wide<")
+
+
 def test_another_image_is_left_alone():
     image = '<img alt="x" src="a.png">'
     assert drawings.inline(image, "p") == image

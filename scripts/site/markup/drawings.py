@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html import escape
 from html.parser import HTMLParser
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from mkdocs.exceptions import PluginError
 
@@ -18,6 +18,8 @@ CALLOUT = re.compile(r'<div class="admonition (?P<kind>[\w-]+)">|<details class=
 def inline(html: str, page: str) -> str:
     """``html`` with each image of the class ``drawing`` replaced by the SVG file that it names.
 
+    Where ``cards-wide.svg`` is beside ``cards.svg``, both are set in: phones show the latter, all else the wide one.
+
     Raises:
         PluginError: if the drawing has no file or no text alternative, naming the page.
     """
@@ -29,11 +31,19 @@ def inline(html: str, page: str) -> str:
         path = ROOT / "docs" / "assets" / "drawings" / PurePosixPath(image.get("src", "")).name
         if not path.is_file() or not image.get("alt"):
             raise PluginError(f"{page}: {match[0]}: a drawing needs its file, {path.name}, and a text alternative")
-        svg = path.read_text(encoding="utf-8")
-        svg = svg[svg.index("<svg") :]
-        return svg.replace("<svg", f'<svg class="hb-drawing" role="img" aria-label="{escape(image["alt"])}"', 1)
+        wide = path.with_stem(f"{path.stem}-wide")
+        if not wide.is_file():
+            return set_in(path, "hb-drawing", image["alt"])
+        narrow = set_in(path, "hb-drawing hb-drawing--narrow", image["alt"])
+        return narrow + set_in(wide, "hb-drawing hb-drawing--wide", image["alt"])
 
     return IMAGE.sub(drawing, html)
+
+
+def set_in(path: Path, classes: str, alternative: str) -> str:
+    svg = path.read_text(encoding="utf-8")
+    svg = svg[svg.index("<svg") :]
+    return svg.replace("<svg", f'<svg class="{classes}" role="img" aria-label="{escape(alternative)}"', 1)
 
 
 def check_callouts(html: str, page: str, kinds: list[str]) -> None:

@@ -50,7 +50,7 @@ def test_padding_with_zero_gives_a_share_away():
     parts = [worked.line(worked.QUERIES[PROGRAM], padding).shares for padding in (-inf, 0.0)]
     labels, drawn = drawing_text("first-kernel-padding"), source("padding")
     assert joined(*(f"{share} %" for share in parts[0][:-1])) in labels and parts[0][-1] == 0
-    assert joined(*(f"{share} %" for share in parts[1][:-1]), parts[1][-1]) in labels
+    assert joined(*(f"{share} %" for share in parts[1])) in labels
     assert f"padded with 0: {parts[1][-1]} % for a word" in labels
     widths = [float(wide) for wide in re.findall(r'width="([\d.]+)" height="30"', drawn)]
     assert [wide / 3.48 for wide in widths] == [pytest.approx(share) for share in [*parts[0][:-1], *parts[1]]]
@@ -59,19 +59,21 @@ def test_padding_with_zero_gives_a_share_away():
 def test_each_turn_of_the_drawn_loop_has_the_steps_of_the_code():
     code = (ROOT / "snippets" / "first_kernel" / "first_kernel.py").read_text(encoding="utf-8")
     load, *steps = re.findall(r"  # (\w+)$", code.partition('tags=["loop"]')[2].partition("# %%")[0], re.MULTILINE)
-    labels = drawing_text("first-kernel-launch")
+    labels, wide = drawing_text("first-kernel-launch"), drawing_text("first-kernel-launch-wide")
     for number in range(len(worked.QUERIES)):
-        assert joined(load, "query", number, *steps) in labels
+        turn = joined(load, "query", number, *steps)
+        assert turn in labels and turn in wide and f"{turn} SM" in wide
     assert joined(*(f"{number} SM" for number in range(len(worked.QUERIES)))) in labels
 
 
-def test_the_drawn_vector_is_as_long_as_the_mask_says():
-    labels, real = drawing_text("first-kernel-mask"), [worked.real(program) for program in range(3)]
+@pytest.mark.parametrize("drawing", ["mask", "mask-wide"])
+def test_the_drawn_vector_is_as_long_as_the_mask_says(drawing):
+    labels, real = drawing_text(f"first-kernel-{drawing}"), [worked.real(program) for program in range(3)]
     assert cdiv(worked.LENGTH, worked.BLOCK) == 3 and "program 2" in labels
     assert joined(*(program * worked.BLOCK for program in range(3)), worked.LENGTH) in labels
     assert real[:2] == [worked.BLOCK] * 2
     assert joined(real[2], worked.BLOCK - real[2], worked.BLOCK, worked.BLOCK) in labels
-    widths = [float(wide) for wide in re.findall(r"h([\d.]+)v30h-", source("mask"))]
+    widths = [float(wide) for wide in re.findall(r"h([\d.]+)v30h-", source(drawing))]
     assert [wide / widths[0] for wide in widths] == pytest.approx([n / real[0] for n in real], abs=0.01)
 
 
@@ -99,9 +101,10 @@ def test_the_drawn_row_holds_the_scores_of_the_first_word():
     assert " ".join(f"{score} {place}" for score, place in row) in drawing_text("first-kernel-threads")
 
 
-def test_as_many_wait_as_a_warp_has_instructions_for_the_unit():
-    labels, drawn = drawing_text("first-kernel-one-door"), source("one-door")
-    instructions = re.findall(r'<rect x="[\d.]+" y="(\d+)" width="6.6" height="20"', drawn)
+@pytest.mark.parametrize("drawing", ["one-door", "one-door-wide"])
+def test_as_many_wait_as_a_warp_has_instructions_for_the_unit(drawing):
+    labels = drawing_text(f"first-kernel-{drawing}")
+    instructions = re.findall(r'<rect x="[\d.]+" y="(\d+)" width="[\d.]+" height="20"', source(drawing))
     waiting = [instructions.count(y) for y in sorted({*instructions}, key=int)]
     in_the_gap = waiting.pop(2)
     assert waiting == [worked.FOR_THE_UNIT] * worked.WARPS and in_the_gap == 1
@@ -109,14 +112,13 @@ def test_as_many_wait_as_a_warp_has_instructions_for_the_unit():
     assert f"{worked.WARPS} · {worked.FOR_THE_UNIT} = {worked.CLOCKS} clocks" in labels
 
 
-def test_the_drawn_clocks_are_those_of_a_meeting():
-    clocks = re.findall(
-        r'<rect x="[\d.]+" y="(\d+)" width="2.7" height="24" fill="var\(--hb-([\w-]+)\)"', source("one-door")
-    )
-    multiplied = [colour for _, colour in clocks if colour == "ink"]
+@pytest.mark.parametrize("drawing", ["one-door", "one-door-wide"])
+def test_the_drawn_clocks_are_those_of_a_meeting(drawing):
+    clock = r'<rect x="[\d.]+" y="\d+" width="[\d.]+" height="24" fill="var\(--hb-(key|value|violet|ink)\)"'
+    clocks = re.findall(clock, source(drawing))
+    multiplied = [colour for colour in clocks if colour == "ink"]
     flop, head_dim = 4, 128  # a number of the key and one of the value: a multiplication and an addition each
     assert len(clocks) - len(multiplied) == worked.CLOCKS
     assert len(multiplied) == flop * head_dim / H200["fp32 lanes"].value
-    assert f"LSU: all {worked.CLOCKS} are taken FP32 units: the multiplications take {len(multiplied)}" in drawing_text(
-        "first-kernel-one-door"
-    )
+    said = f"LSU: all {worked.CLOCKS} are taken FP32 units: the multiplications take {len(multiplied)}"
+    assert said in drawing_text(f"first-kernel-{drawing}")
