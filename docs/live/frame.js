@@ -24,8 +24,8 @@ export class Refused extends Error {}
 
 /**
  * A piece. Its module exports one by default and touches no browser: the build draws the first state with it. The frame
- * puts the picture on top, the primary control (or Back, the next step and Play) and the sentence below it, and everything
- * else behind "more".
+ * puts the picture on top, below it the primary control (or Back, the next step and Play) and the sentence, and
+ * everything else behind "more".
  * @template {State} S
  * @typedef {object} Piece
  * @property {string} title what the gallery calls it
@@ -129,10 +129,11 @@ export function drawPiece(piece, state, previous, canvas, buttons) {
   const onPicture = (/** @type {Event} */ event) => /** @type {Element} */ (event.target).closest("svg") && next();
   const [look, onButton] = step === last ? ["quiet", afterwards] : ["", piece.next?.(state) ?? "Next step"];
   // A button at its end stays a button: one that is disabled would lose the keyboard's focus.
+  const [back, first, name] = [() => go(step - 1), String(step === 0), playing ? "Pause" : "Play"];
   const steps = () => html`<div class="hb-live__steps">
-    <button type="button" class="back" aria-label="Back" aria-disabled=${String(step === 0)} @click=${() => go(step - 1)}></button>
+    <button type="button" class="back" aria-label="Back" aria-disabled=${first} @click=${back}></button>
     <button type="button" class="hb-live__main ${look}" @click=${next}>${onButton}</button>
-    <button type="button" class=${playing ? "pause" : "play"} aria-label=${playing ? "Pause" : "Play"} @click=${play}></button>
+    <button type="button" class=${name.toLowerCase()} aria-label=${name} @click=${play}></button>
   </div>`;
   return html`<div class="hb-live__frame"><div class="hb-live__stage">
     <div class="hb-live__picture ${last ? "steps" : ""}" @click=${last ? onPicture : nothing}>${piece.picture(state, set, canvas)}</div>

@@ -38,7 +38,8 @@ function frame(state, elapsed = Infinity) {
   const from = (ends(state)[state.step - 1] ?? 0) + 1;
   const i = Math.min(from + Math.floor(lines), ends(state)[state.step]);
   const part = 2 * (lines + from - i);
-  return { step: steps[i], before: steps[i - 1] ?? steps[0], wrong: state.wrong, first: eased(part), second: eased(part - 1) };
+  const before = steps[i - 1] ?? steps[0];
+  return { step: steps[i], before, wrong: state.wrong, first: eased(part), second: eased(part - 1) };
 }
 
 /** @param {Step} step */
@@ -91,13 +92,13 @@ function listing(wrong, { moments }) {
 }
 
 /**
- * The programs, each at the head of its bench. A click on one runs it to its end, and one more starts it again.
+ * The programs, each at the head of its bench. A click on one runs it to its end.
  * @param {State} state @param {(change: Partial<State>) => void} set @param {Frame} frame
  */
 function programs(state, set, { step, second }) {
   const buttons = range(PROGRAMS).map((program) => {
     const [over, here] = [state.step >= end(program, state), program === step.program];
-    const press = () => set({ step: over && here && !program ? 0 : end(program, state) });
+    const press = () => set({ step: end(program, state) });
     const status = here && (!over || second < 1) ? "running" : over ? "done" : "waiting";
     const label = `program ${program}, ${status}`;
     return html`<button type="button" class=${status} aria-label=${label} @click=${press}>

@@ -161,8 +161,8 @@ const STARTS = [LINES.scores, LINES.exponentials, LINES.output, LINES.store];
  */
 export function stops(steps, slowly) {
   const lines = steps.map(({ moments }) => moments[0]?.line);
-  const ends = (/** @type {number} */ i) => lines[i] === LINES.store || (!steps[i].program && STARTS.includes(lines[i + 1]));
-  return range(steps.length).filter((i) => slowly || !i || ends(i));
+  const ends = (/** @type {number} */ i) => !steps[i].program && STARTS.includes(lines[i + 1]);
+  return range(steps.length).filter((i) => slowly || !i || lines[i] === LINES.store || ends(i));
 }
 
 /** The output in memory; null where nothing was written. @param {Problem} problem @param {Step} step */
