@@ -24,7 +24,8 @@ export class Refused extends Error {}
 
 /**
  * A piece. Its module exports one by default and touches no browser: the build draws the first state with it. The frame
- * puts the picture on top, the primary control and the sentence below it, and everything else behind "more".
+ * puts the picture on top, below it the primary control (or Back, the next step and Play) and the sentence, and
+ * everything else behind "more".
  * @template {State} S
  * @typedef {object} Piece
  * @property {string} title what the gallery calls it
@@ -118,7 +119,8 @@ function longest(piece, state, last) {
  * @param {Piece<S>} piece @param {S} state @param {S} previous @param {Canvas} canvas @param {Buttons | null} buttons
  */
 export function drawPiece(piece, state, previous, canvas, buttons) {
-  const { set, go, fold, playing, open } = buttons ?? { set() {}, go() {}, fold() {}, playing: false, open: false };
+  const { set, go, play, fold, playing, open } =
+    buttons ?? { set() {}, go() {}, play() {}, fold() {}, playing: false, open: false };
   const last = piece.lastStep?.(state);
   const step = Number(state.step);
   const [afterwards, anew] = piece.again?.(state) ?? ["Again", { step: 0 }];
@@ -126,11 +128,17 @@ export function drawPiece(piece, state, previous, canvas, buttons) {
   const next = () => (step === last ? set(anew) : go(step + 1));
   const onPicture = (/** @type {Event} */ event) => /** @type {Element} */ (event.target).closest("svg") && next();
   const [look, onButton] = step === last ? ["quiet", afterwards] : ["", piece.next?.(state) ?? "Next step"];
-  const button = html`<button type="button" class="hb-live__main ${look}" @click=${next}>${onButton}</button>`;
+  // A button at its end stays a button: one that is disabled would lose the keyboard's focus.
+  const [back, first, name] = [() => go(step - 1), String(step === 0), playing ? "Pause" : "Play"];
+  const steps = () => html`<div class="hb-live__steps">
+    <button type="button" class="back" aria-label="Back" aria-disabled=${first} @click=${back}></button>
+    <button type="button" class="hb-live__main ${look}" @click=${next}>${onButton}</button>
+    <button type="button" class=${name.toLowerCase()} aria-label=${name} @click=${play}></button>
+  </div>`;
   return html`<div class="hb-live__frame"><div class="hb-live__stage">
     <div class="hb-live__picture ${last ? "steps" : ""}" @click=${last ? onPicture : nothing}>${piece.picture(state, set, canvas)}</div>
     <div class="hb-live__bar">
-      ${last === undefined ? piece.primary?.(state, set) ?? nothing : button}
+      ${last === undefined ? piece.primary?.(state, set) ?? nothing : steps()}
       <div class="hb-live__said">
         <p class="hb-live__says" aria-live=${playing ? "off" : "polite"} aria-atomic="true">${typeset(text)}</p>
         ${last ? longest(piece, state, last).map((text) => html`<p aria-hidden="true">${typeset(text)}</p>`) : nothing}
@@ -147,17 +155,12 @@ export function drawPiece(piece, state, previous, canvas, buttons) {
  * @param {Piece<S>} piece @param {S} state @param {Buttons} buttons @param {number} step
  * @param {number | undefined} last
  */
-function drawMore(piece, state, { set, go, play, reset, link, playing, open, linked }, step, last) {
-  // A button at its end stays a button: one that is disabled would lose the keyboard's focus.
-  const steps = html`
-    <button type="button" aria-disabled=${String(step === 0)} @click=${() => go(step - 1)}>Back</button>
-    <button type="button" @click=${play}>${playing ? "Pause" : "Play"}</button>
-    <span>step ${step} of ${last}</span>`;
+function drawMore(piece, state, { set, reset, link, open, linked }, step, last) {
   return html`
     <div class="hb-live__more" ?hidden=${!open}>
       ${piece.more?.(state, set) ?? nothing}
       <div class="hb-live__buttons">
-        ${last ? steps : nothing}
+        ${last ? html`<span>step ${step} of ${last}</span>` : nothing}
         <button type="button" class="hb-live__reset" @click=${reset}>Reset</button>
         <button type="button" @click=${link}>Link to this</button>
         <span role="status">${linked}</span>

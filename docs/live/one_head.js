@@ -1,42 +1,45 @@
 // A kernel at work: memory, three programs that visit it, each at its bench, and the lines that they run.
 import { html, nothing } from "lit-html";
-import { launch, LINES, output, programStep, range, source, WORDS } from "./one_head.model.js";
-import { draw, HEIGHTS, lookOf, needsTwoChanges, PROGRAMS, WIDEST } from "./one_head.machine.js";
+import { launch, LINES, output, range, source, stops, WORDS } from "./one_head.model.js";
+import { draw, HEIGHTS, lookOf, PROGRAMS, WIDEST } from "./one_head.machine.js";
 import { says } from "./one_head.sentences.js";
 import { checkbox, formatNumber, vector } from "./controls.js";
 import { stage } from "./strokes.js";
 
 const initial = { wrong: false, slowly: false, step: 0 };
-const [BEAT, LINE] = [400, 70]; // milliseconds of a change, and of a line when a whole program runs
+const [SLOW, LINE, FAST] = [800, 400, 140]; // milliseconds of a line: alone, within its paragraph, within a program
 
 /** @typedef {typeof initial} State */
 /** @typedef {import("./one_head.model.js").Step} Step */
 /** @typedef {import("./one_head.machine.js").Frame} Frame */
 
-const LAUNCH = "one_head_kernel[(3,)](q, k, v, out, 1.0, 3, HEAD_DIM=2, ROW=4)";
-
-/** @param {Omit<State, "step">} state */
-const all = ({ wrong, slowly }) => launch(WORDS, wrong, slowly);
-/** @param {Omit<State, "step">} state */
-const last = (state) => all(state).length - 1;
-/** The step that ends a program. @param {number} program @param {Omit<State, "step">} state */
-const end = (program, state) => all(state).map((step) => step.program).lastIndexOf(program);
-/** How far a change is; it slows down to its end. @param {number} elapsed */
-const eased = (elapsed) => 1 - (1 - Math.min(1, Math.max(0, elapsed / BEAT))) ** 3;
+/** @param {State} state */
+const all = ({ wrong }) => launch(WORDS, wrong);
+/** After which lines a press ends. @param {State} state */
+const ends = (state) => stops(all(state), state.slowly);
+/** @param {State} state */
+const now = (state) => all(state)[ends(state)[state.step]];
+/** @param {State} state */
+const last = (state) => ends(state).length - 1;
+/** The step that ends a program. @param {number} program @param {State} state */
+const end = (program, state) => ends(state).map((i) => all(state)[i].program).lastIndexOf(program);
+/** @param {State} state */
+const pace = (state) => (state.slowly ? SLOW : now(state).program ? FAST : LINE);
+/** How far a change is; it slows down to its end. @param {number} part */
+const eased = (part) => 1 - (1 - Math.min(1, Math.max(0, part))) ** 3;
 
 /**
- * What to draw so many milliseconds into a step; numbers arrive first, and what is made of them follows. A whole
- * program shows its lines.
+ * What to draw so many milliseconds into a step, whose lines follow each other; in the first half of a line its numbers
+ * arrive, and in the second half what is made of them.
  * @param {State} state @param {number} [elapsed] @returns {Frame}
  */
 function frame(state, elapsed = Infinity) {
-  const [steps, { wrong }] = [all(state), state];
-  const [step, before] = [steps[state.step], steps[Math.max(0, state.step - 1)]];
-  if (step.all && elapsed < Infinity) {
-    const sofar = programStep(before, step.program, step.all.slice(0, 1 + Math.floor(elapsed / LINE)));
-    return { step: sofar, before, wrong, first: 1, second: 1, replay: true };
-  }
-  return { step, before, wrong, first: eased(elapsed), second: eased(elapsed - BEAT), replay: false };
+  const [steps, lines] = [all(state), elapsed / pace(state)];
+  const from = (ends(state)[state.step - 1] ?? 0) + 1;
+  const i = Math.min(from + Math.floor(lines), ends(state)[state.step]);
+  const part = 2 * (lines + from - i);
+  const before = steps[i - 1] ?? steps[0];
+  return { step: steps[i], before, wrong: state.wrong, first: eased(part), second: eased(part - 1) };
 }
 
 /** @param {Step} step */
@@ -46,8 +49,8 @@ function described(step) {
   return `Registers of program ${step.program}: ${registers.join(", ") || "empty"}. The output in memory: ${out.join(", ")}.`;
 }
 
-/** What each paragraph does; its first word is in the source, too. */
-const STEPS = ["Load my query", "Score it against every key", "Normalize the row", "Blend the values", "Store my row"];
+/** What each paragraph does, and the button; its first word is in the source, too. */
+const STEPS = ["Load my query", "Score every key", "Normalize the row", "Blend the values", "Store my row"];
 /** In the code a name has the colour of the tensor that it comes from. @type {Record<string, string>} */
 const POINTERS = { q: "query", k: "key", v: "value" };
 const NAMES = /(\b(?:q|query|k|key|v|value|scores|exponentials|weights|key_number)\b)/;
@@ -63,7 +66,7 @@ const coloured = (line, bug) =>
 /** A line of code, broken by hand. @param {string} line @param {boolean} bug @param {number} turn of its loop, or -1 */
 function codeOf(line, bug, turn) {
   const code = line.replace(/ +#.*/, "").trim();
-  const at = code.length > LONG ? code.indexOf(",") + 1 || code.lastIndexOf(" +") : code.length;
+  const at = bug || code.length > LONG ? code.indexOf(",") + 1 || code.lastIndexOf(" +") : code.length;
   const rest = at < code.length ? html`<br>${coloured(code.slice(at), bug)}` : nothing;
   const now = turn < 0 ? nothing : html` <span class="turn">now ${turn}</span>`;
   return html`<code>${coloured(code.slice(0, at), bug)}${rest}${now}</code>`;
@@ -89,14 +92,14 @@ function listing(wrong, { moments }) {
 }
 
 /**
- * The programs, each at the head of its bench. A click on one runs it to its end, and one more starts it again.
+ * The programs, each at the head of its bench. A click on one runs it to its end.
  * @param {State} state @param {(change: Partial<State>) => void} set @param {Frame} frame
  */
-function programs(state, set, { step: now, replay }) {
+function programs(state, set, { step, second }) {
   const buttons = range(PROGRAMS).map((program) => {
-    const [done, here] = [state.step >= end(program, state), program === now.program];
-    const press = () => set({ step: done && here && !program ? 1 : end(program, state) });
-    const status = here && (replay || (state.step && !done)) ? "running" : done ? "done" : "waiting";
+    const [over, here] = [state.step >= end(program, state), program === step.program];
+    const press = () => set({ step: end(program, state) });
+    const status = here && (!over || second < 1) ? "running" : over ? "done" : "waiting";
     const label = `program ${program}, ${status}`;
     return html`<button type="button" class=${status} aria-label=${label} @click=${press}>
       <span>program</span> <b>${program}</b><small>${status}</small>
@@ -107,49 +110,40 @@ function programs(state, set, { step: now, replay }) {
 
 /** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
 function picture(state, set, { width, elapsed }) {
-  const [now, done] = [frame(state, elapsed), frame({ ...state, step: last(state) })];
+  const [current, done] = [frame(state, elapsed), frame({ ...state, step: last(state) })];
   const drawn = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) =>
-    draw(paper ? done : now, wide, high, paper);
-  const machine = stage(width, described(now.step), drawn, HEIGHTS, WIDEST);
+    draw(paper ? done : current, wide, high, paper);
+  const machine = stage(width, described(current.step), drawn, HEIGHTS, WIDEST);
   return html`<div class="hb-live__kernel">
-    <div class="hb-live__machine">${machine}${programs(state, set, now)}</div>
-    ${listing(state.wrong, now.step)}
+    <div class="hb-live__machine">${machine}${programs(state, set, current)}</div>
+    ${listing(state.wrong, current.step)}
   </div>`;
 }
 
 /** @param {State} state */
-function duration(state) {
-  const { moments, all: lines } = all(state)[state.step];
-  if (lines) return LINE * lines.length;
-  return needsTwoChanges(moments[0]) ? 2 * BEAT : BEAT;
-}
-
-/** What the button for the next step says. @param {State} state */
-function next(state) {
-  const { program } = all(state)[state.step];
-  if (state.step < end(program, state)) return "Next line";
-  return `${state.slowly ? "Start" : "Run"} program ${program + 1}`;
-}
+const next = ({ slowly, step }) => (slowly ? "Next line" : STEPS[step] ?? `Run program ${step - STEPS.length + 1}`);
 
 /** @param {State} state */
 function meanwhile(state) {
-  const { program, all: lines } = all(state)[state.step];
-  return lines && `Program ${program} runs the same lines, with its own query.`;
+  const { program } = now(state);
+  return program && !state.slowly ? `Program ${program} runs the same lines, with its own query.` : null;
 }
 
 /** @param {State} state @param {(change: Partial<State>) => void} set */
-function more({ wrong }, set) {
-  const walk = () => set({ slowly: true, step: end(0, { wrong, slowly: true }) + 1 });
-  return html`<p class="soft">Started with <code>${LAUNCH}</code></p>
-    ${checkbox("forget * HEAD_DIM in a key’s address", wrong, (wrong) => set({ wrong }))}
-    <button type="button" @click=${walk}>Program 1, line by line</button>`;
+function more(state, set) {
+  const { wrong, slowly, step } = state;
+  const walk = (/** @type {boolean} */ slowly) =>
+    set({ slowly, step: ends({ ...state, slowly }).findLastIndex((i) => i <= ends(state)[step]) });
+  return html`${checkbox("forget * HEAD_DIM in a key’s address", wrong, (wrong) => set({ wrong }))}
+    ${checkbox("line by line", slowly, walk)}`;
 }
 
 /** @type {import("./frame.js").Piece<State>} */
 export default {
-  title: "A kernel at work, line by line", initial, picture, more, duration, next, meanwhile,
+  title: "A kernel at work", initial, picture, more, next, meanwhile,
   lastStep: last,
-  says: (state) => says(WORDS, state.wrong, all(state)[Math.min(state.step, last(state))]),
-  again: ({ wrong }) => [wrong ? "Fix the address" : "Forget * HEAD_DIM", { wrong: !wrong, step: wrong ? 0 : 4 }],
+  duration: (state) => pace(state) * (ends(state)[state.step] - ends(state)[state.step - 1]),
+  says: (state) => says(WORDS, state, now(state)),
+  again: ({ wrong }) => [wrong ? "Fix the address" : "Forget * HEAD_DIM", { wrong: !wrong, step: 0 }],
   done: ({ wrong }) => !wrong,
 };

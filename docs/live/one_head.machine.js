@@ -11,8 +11,8 @@ import { group, path, rect, text } from "./strokes.js";
 /** @typedef {Layout["tables"][number]} Table */
 /** @typedef {{x: number, y: number, width: number, height: number}} Cell */
 /**
- * @typedef {{step: Step, before: Step, wrong: boolean, first: number, second: number, replay: boolean}} Frame what to
- *   draw: how far the step's first change is, and its second; replay: whether a whole program runs
+ * @typedef {{step: Step, before: Step, wrong: boolean, first: number, second: number}} Frame what to draw: how far the
+ *   line's first change is, and its second
  */
 
 export const PROGRAMS = WORDS.q.length;
@@ -44,7 +44,7 @@ const hasStored = ({ moments }) => moments.some(({ line }) => line === LINES.sto
  * Lines that need two changes: a product before its sum, a row that goes out before the rest is forgotten.
  * @param {import("./one_head.model.js").Moment} moment
  */
-export const needsTwoChanges = ({ line }) => line === LINES.score || line === LINES.add || line === LINES.store;
+const needsTwoChanges = ({ line }) => line === LINES.score || line === LINES.add || line === LINES.store;
 
 /**
  * Above memory there is room for the loads of each row; what a program makes is on its bench from left to right.
@@ -52,8 +52,8 @@ export const needsTwoChanges = ({ line }) => line === LINES.score || line === LI
  */
 function layout(width, tall) {
   const small = tall === HEIGHTS[0];
-  const [tile, wide, cell, height, floor] = small ? [25, 34, 32, 20, 15] : [36, 50, 38, 26, 18];
-  const [y, top, name] = small ? [74, 140, 34] : [92, 178, 90]; // the stylesheet has the benches' top, too
+  const [tile, wide, cell, height, floor] = small ? [22, 34, 34, 20, 15] : [36, 50, 38, 26, 18];
+  const [y, top, name] = small ? [90, 140, 55] : [100, 178, 94]; // the stylesheet has the benches' top, too
   const apart = (width - 3 * KEYS * tile - PROGRAMS * wide) / 3;
   const tables = TABLES.map(([tensor, letter, word, look], i) => {
     const size = { width: tensor === "out" ? wide : tile, height };
@@ -127,13 +127,14 @@ function drawTable(table, now, at, most) {
     stored && Math.abs(number - right(WORDS, Math.floor(i / DIM))[i % DIM]) > 5e-3;
   const loads = range(numbers.length / DIM).map((row) => (stored ? [] : visitors(step, tensor, row, DIM)));
   const high = wrong ? at.floor / 2 : at.floor; // a wrong address may lead twice to the same row
-  const [middle, stack] = [x + (loads.length * width) / 2, high * Math.max(...loads.map(({ length }) => length))];
+  const middle = x + (loads.length * width) / 2;
+  const lid = y - 12 - high * Math.max(...loads.map(({ length }) => length)) - (most && !stored ? 20 : 0);
   const named = svg`<tspan class="strong ${look}">${letter}</tspan> ${word}`;
   const own = { x: x + step.program * width - 3, y: y - 3, width: width + 6, height: height + 3 };
   return [
-    text(middle, y + DIM * height + 20, "middle small soft halo", named),
-    stored ? text(at.width, y - 12, "small end soft", "memory") : nothing,
-    stored || most ? nothing : text(middle, y - 12 - stack, "middle hidden soft", "?"),
+    text(middle, lid, "middle small soft", named),
+    stored ? text(at.width, lid - 20, "small end soft", "memory") : nothing,
+    stored || most ? nothing : text(middle, lid - 18, "middle hidden soft", "?"),
     loads.map((programs, row) => {
       const cell = inMemory(table, row * DIM);
       const empty = numbers[row * DIM] === null;
@@ -150,7 +151,7 @@ function drawTable(table, now, at, most) {
       const look = `${lit.includes(i) ? "paper strong" : "ink"} ${missed(i, number) ? "wrong" : ""}`;
       return written(inMemory(table, i), number, look);
     }),
-    step.held.own && !hasStored(step) && (stored || tensor === "q") ? outline(own, stored ? "thin ink dashes" : "ink") : nothing,
+    !hasStored(step) && (stored || tensor === "q") ? outline(own, stored ? "thin ink dashes" : "ink") : nothing,
   ];
 }
 
@@ -195,7 +196,7 @@ function drawRow(program, { step, before, first, second }, at) {
     const old = earlier ? before.held[earlier][i] : number;
     const from = earlier ? full(earlier, old) : 0;
     const high = (from + (full(name, number) - from) * made) * cell.height;
-      return [
+    return [
       ground(cell, "paper"),
       rect(cell.x, cell.y + cell.height - high, cell.width, high, "rose-fill", 0.45),
       group(earlier ? 1 : made, outline(cell, "thin rose dashes", 1)),
@@ -262,9 +263,9 @@ function flying(from, to, part, number, look) {
 }
 
 /** The numbers on their way. @param {Frame} now @param {Layout} at */
-function drawWay({ step, first, second, replay }, at) {
-  const moment = step.moments[step.moments.length - 1];
-  if (!moment || replay) return nothing;
+function drawWay({ step, first, second }, at) {
+  const moment = step.moments.at(-1);
+  if (!moment) return nothing;
   const { line, turn, touch, held } = moment;
   const here = (/** @type {string} */ register, i = 0) => at.held(step.program, register, i);
   if (line === LINES.score && first === 1 && second < 1)
@@ -280,30 +281,28 @@ function drawWay({ step, first, second, replay }, at) {
   });
 }
 
-/** From memory to the bench; at first, from the program's own row. @param {Frame} now @param {Layout} at */
-function drawWires({ step }, at) {
-  const { line, touch, held } = step.moments[step.moments.length - 1] ?? {};
-  if (!touch && line !== LINES.own) return nothing;
-  const { tensor, register, places } = touch ?? { tensor: "q", register: "query", places: held?.own ?? [] };
-  const [table, place] = [tableOf(at, tensor), at.held(step.program, register, 0)];
-  const [x, y] = [place.x + place.width / 2, place.y - 22];
-  const toY = table.y + DIM * table.height;
-  const low = Math.min(y, toY + 60);
-  const wires = places.map((i) => {
+/**
+ * From memory to the bench, past what others have left there; or back, and then it fades.
+ * @param {Frame} now @param {Layout} at
+ */
+function drawWires({ step, second }, at) {
+  const { touch } = step.moments.at(-1) ?? {};
+  if (!touch || at.small) return nothing;
+  const [table, place] = [tableOf(at, touch.tensor), at.held(step.program, touch.register, 0)];
+  const [stored, x, y, toY] = [touch.tensor === "out", place.x - 8, place.y + 8, table.y + DIM * table.height];
+  const [load, store] = stored ? ["", "m-4 7l4-7 4 7"] : ["m-6-4l6 4-6 4m6-4", ""]; // the head of the arrow
+  const wires = touch.places.map((i) => {
     const toX = inMemory(table, i).x + table.width / 2;
-    const way = `M${x} ${y}V${low}C${x} ${low - 30} ${toX} ${low - 30} ${toX} ${toY}`;
-    return path(way, touch ? table.look : "ink thin dashes");
+    const way = `H${x}V${toY + 40}C${x} ${toY + 12} ${toX} ${toY + 30} ${toX} ${toY + 1}`;
+    return path(`M${x + 7} ${y}${load}${way}${store}`, table.look);
   });
-  return [
-    at.small ? nothing : wires,
-    touch ? nothing : [text(x, place.y - 6, "small middle ink", "my query"), outline(place, "thin ink dashes")],
-  ];
+  return group(stored ? 1 - second : 1, wires);
 }
 
 /** @param {Frame} now @param {number} width @param {number} height @param {boolean} paper */
 export function draw(now, width, height, paper) {
   const at = layout(width, height);
-  const ended = hasStored(now.step) && now.step.program === PROGRAMS - 1 && !now.replay;
+  const ended = hasStored(now.step) && now.step.program === PROGRAMS - 1 && now.second === 1;
   const counts = range(KEYS).map((row) => visitors(now.step, "k", row, DIM).length);
   return [
     paper ? nothing : drawWires(now, at),

@@ -10,8 +10,8 @@
  * @typedef {Record<string, number[]>} Held the registers of a program
  * @typedef {{line: number, turn: number, reads: string[], writes: string[], touch: Touch | null, held: Held}} Moment
  *   what one line has done; turn: which of its loop
- * @typedef {{program: number, moments: Moment[], held: Held, touched: Touch[], all: Moment[] | null}} Step what the
- *   reader sees at once; touched: by all programs so far; all: the lines of a program that runs in one step
+ * @typedef {{program: number, moments: Moment[], held: Held, touched: Touch[]}} Step what the reader sees at once;
+ *   touched: by all programs so far
  */
 
 /** The three words of chapter 1. The division by √d is left out, so the scores are whole numbers. @type {Problem} */
@@ -135,43 +135,34 @@ export function run({ q, k, v, scale }, program, wrong) {
 }
 
 /**
- * The step after that one, with these lines of a program.
- * @param {Step} before @param {number} program @param {Moment[]} moments @returns {Step}
+ * All programs, one after the other, a line at a time; the three lines that count places are one.
+ * @param {Problem} problem @param {boolean} wrong
  */
-const stepAfter = (before, program, moments) => ({
-  program,
-  moments,
-  held: moments[moments.length - 1].held,
-  touched: [...before.touched, ...moments.flatMap(({ touch }) => touch ?? [])],
-  all: null,
-});
-
-/**
- * The step after that one, with a program that has come so far; only its last line is shown.
- * @param {Step} before @param {number} program @param {Moment[]} all @returns {Step}
- */
-export const programStep = (before, program, all) => ({
-  ...stepAfter(before, program, all),
-  moments: all.slice(-1),
-  all,
-});
-
-/**
- * What the reader walks through: program 0 a line a step, and then each of the others so, too, or in one step; the
- * three lines that count places are one step.
- * @param {Problem} problem @param {boolean} wrong @param {boolean} slowly
- */
-export function launch(problem, wrong, slowly) {
+export function launch(problem, wrong) {
   /** @type {Step[]} */
-  const steps = [{ program: 0, moments: [], held: {}, touched: [], all: null }];
-  const before = () => steps[steps.length - 1];
+  const steps = [{ program: 0, moments: [], held: {}, touched: [] }];
   for (const program of range(problem.q.length)) {
     const all = run(problem, program, wrong);
     const [places, rest] = [all.slice(0, LINES.query), all.slice(LINES.query)];
-    if (program && !slowly) steps.push(programStep(before(), program, all));
-    else for (const lines of [places, ...rest.map((line) => [line])]) steps.push(stepAfter(before(), program, lines));
+    for (const moments of [places, ...rest.map((line) => [line])]) {
+      const touched = [...steps[steps.length - 1].touched, ...moments.flatMap(({ touch }) => touch ?? [])];
+      steps.push({ program, moments, held: moments[moments.length - 1].held, touched });
+    }
   }
   return steps;
+}
+
+/** The lines that begin a paragraph. */
+const STARTS = [LINES.scores, LINES.exponentials, LINES.output, LINES.store];
+
+/**
+ * Where the reader stops: after each paragraph of program 0, and at the end of each other; or after each line.
+ * @param {Step[]} steps @param {boolean} slowly
+ */
+export function stops(steps, slowly) {
+  const lines = steps.map(({ moments }) => moments[0]?.line);
+  const ends = (/** @type {number} */ i) => !steps[i].program && STARTS.includes(lines[i + 1]);
+  return range(steps.length).filter((i) => slowly || !i || lines[i] === LINES.store || ends(i));
 }
 
 /** The output in memory; null where nothing was written. @param {Problem} problem @param {Step} step */

@@ -42,22 +42,21 @@ function ended(problem, program, output) {
   return `${row} is the last row. We loaded ${last + 1} queries, but ${keys * (last + 1)} keys: each key ${last + 1} times.`;
 }
 
-/**
- * In whose products no line ends.
- * @param {import("./one_head.model.js").Problem} problem @param {boolean} wrong
- * @param {import("./one_head.model.js").Step} step
- */
-export const says = (problem, wrong, step) => sentence(problem, wrong, step).replace(/ ([·×]) /g, "\u00a0$1\u00a0");
+/** In whose products no line ends. @type {typeof sentence} */
+export const says = (...all) => sentence(...all).replace(/ ([·×]) /g, "\u00a0$1\u00a0");
 
 /**
- * @param {import("./one_head.model.js").Problem} problem @param {boolean} wrong
+ * @param {import("./one_head.model.js").Problem} problem @param {{wrong: boolean, slowly: boolean}} state
  * @param {import("./one_head.model.js").Step} step
  */
-function sentence(problem, wrong, { program, moments, held }) {
+function sentence(problem, { wrong, slowly }, { program, moments, held }) {
   const [dim, keys] = [problem.q[0].length, problem.k.length];
-  const moment = moments[moments.length - 1];
-  if (!moment)
-    return "Three programs, one for each query. A GPU runs them at the same time. Let’s take the first line by line.";
+  const moment = moments.at(-1);
+  if (!moment) {
+    if (wrong) return "Now the address of a key lacks * HEAD_DIM. Which keys will the programs read?";
+    const look = slowly ? "Let’s take them line by line." : "Each load leaves a block on what it fetched.";
+    return `Three programs, one for each query. ${look}`;
+  }
   const { line, turn } = moment;
   const largest = Math.max(...(held.scores ?? [0]));
   switch (line) {
@@ -73,6 +72,10 @@ function sentence(problem, wrong, { program, moments, held }) {
       return `Key ${turn} starts at ${turn} × ${dim} = ${turn * dim}. It arrives, and key ${turn - 1} is forgotten.`;
     }
     case LINES.score: {
+      if (!slowly && wrong)
+        return "The loads began at 0, 1 and 2, not at 0, 2 and 4: half a key too early, then a whole one.";
+      if (!slowly)
+        return `Three keys came one at a time, and each left a score. Place ${keys} has no key, so it stays −∞.`;
       if (turn === 0)
         return `${product(moment)} goes to place 0 (our scale is 1). Registers have no addresses, so tl.where makes a new row.`;
       const free = turn === keys - 1 && held.scores.length > keys ? ` Place ${keys} stays −∞.` : "";
@@ -81,12 +84,15 @@ function sentence(problem, wrong, { program, moments, held }) {
     case LINES.exponentials:
       return `Take off the largest score, ${formatNumber(largest)}, then take exponentials. The −∞ becomes 0.`;
     case LINES.weights:
+      if (!slowly)
+        return "Exponentials, divided by their sum: now they add up to 1. No score and no weight has touched memory.";
       return `Divide by their sum, ${formatNumber(total(held.exponentials))}: now they add up to 1. No score and no weight has touched memory.`;
     case LINES.output:
       return "The output starts at zero. Now each value is added to it, times its weight.";
     case LINES.value:
       return `Value ${turn} arrives: ${vector(held.value)}. Its weight is ${formatNumber(held.weights[turn], 2)}.`;
     case LINES.add:
+      if (!slowly) return `Three values came, and each was added times its weight. The output is ${vector(held.output)}.`;
       return `${formatNumber(held.weights[turn], 2)} of value ${turn} is added, and the output is ${vector(held.output)}.`;
     default:
       return ended(problem, program, held.output);

@@ -83,10 +83,11 @@ const asks = {
   "quantized_block: decoded": (m) => (name, row) => asks["quantized_block: quantized"](m)(name, row)[3],
   "one_head: words": (m) => () => m.WORDS,
   "one_head: clicks": (m) => (wrong, slowly) => {
-    const [, ...steps] = m.launch(m.WORDS, wrong, slowly);
+    const steps = m.launch(m.WORDS, wrong);
+    const [, ...ends] = m.stops(steps, slowly).map((i) => steps[i]);
     const lines = steps.filter(({ program }) => program === 0).flatMap(({ moments }) => moments.map(({ line }) => line));
     const all = m.run(m.WORDS, 0, wrong).map(({ line }) => line);
-    return [m.WORDS.q.map((_, i) => steps.filter(({ program }) => program === i).length), lines.join() === all.join()];
+    return [m.WORDS.q.map((_, i) => ends.filter(({ program }) => program === i).length), lines.join() === all.join()];
   },
   "one_head: touched": (m) => (problem, wrong) =>
     m.launch(problem, wrong).slice(-1)[0].touched.map(({ tensor, places, numbers }) => [tensor, places, numbers]),
