@@ -1,4 +1,4 @@
-"""The second half of board 5: how slow it is, and one suspect after the other."""
+"""The second half of board 5: that it's right, how slow it is, and one suspect after the other."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ LEVEL = 512  # words, up to which a meeting costs the same
 DOOR = 236  # the wall that it is in
 SHELF = 338  # where the suspects begin
 SUSPECTS = (96, 122, 148)  # their lines
+HEADS = 32  # that are tested
 END = 456  # where the board ends, and a bar that would go on
 
 
@@ -25,6 +26,34 @@ def milliseconds(form: str, head_dim: int) -> float:
     wanted = {"form": form, "n": 512, "direction": "forward", "causal": False}
     (row,) = [row for row in records.table("prefill_speed", f"forward_{head_dim}") if wanted.items() <= row.items()]
     return row["median"]
+
+
+def correct(board: Board) -> None:
+    found = {row["form"]: row for row in records.table("first_kernel", "errors")}
+    ours, zeros = found["one_key"], found["one_head_of_zeros"]
+    used, over = f"{ours['of_budget']:.2f}", f"{zeros['of_budget']:,.0f}"
+    board.step(
+        f"32 strokes for 32 heads, one of them crossed out: zeros. The mean error is {zeros['mean']:.4f}. The budget: "
+        f"1.5 times PyTorch's largest error, in each head. The largest here is {zeros['largest']:.2f}, {over} budgets, "
+        f"REJECTED. Ours needs {used} of the budget and passes."
+    )
+    board.erase(keep=STAYS)
+    for i in range(HEADS):
+        board.line((30 + 13 * i, 14), (30 + 13 * i, 46), width=1.2)
+    board.strike(30 + 13 * 20 - 9, 42, 30 + 13 * 20 + 9, 18)
+    board.words(30 + 13 * 20, 62, "zeros", 0.85)
+    board.words(LEFT, 94, f"mean  {zeros['mean']:.4f}", 0.95, at="left")
+    with board.answer():
+        board.words(LEFT, 130, "budget = 1.5 · PyTorch's", 0.95, at="left")
+    with board.answer():
+        board.words(LEFT, 168, f"largest  {zeros['largest']:.2f}", 0.95, at="left")
+    with board.answer():
+        board.words(190, 168, f"= {over} budgets", 0.95, at="left")
+        board.words(466, 168, zeros["verdict"], 0.9, at="right")
+    with board.answer():
+        board.words(LEFT, 208, "ours", 0.95, at="left")
+        board.words(190, 208, f"{used} budgets", 0.95, at="left")
+        board.words(466, 208, ours["verdict"], 0.9, at="right")
 
 
 def slow(board: Board) -> None:
@@ -55,9 +84,10 @@ def meetings(board: Board) -> None:
     needed, one = worked.asked() / cache, mb(worked.one_asks())
     board.step(
         f"32 neighbours are {worked.sectors(1)} sectors, all used: the first suspect is struck out. A program asks for "
-        f"{one:.3f} MB, all {worked.PROGRAMS:,} for {worked.asked():.1f} GB, which takes L2 {needed:.1f} ms, a short "
-        f"piece of a bar of {ours:.0f}: so is the second. As many multiplications in {said}. The third: meetings. What "
-        "happens in one: two loads; over the row; two sums, which read and talk."
+        f"2 · 512 · {worked.NUMBERS} · {worked.NUMBER} bytes = {one:.3f} MB, all {worked.PROGRAMS:,} for "
+        f"{worked.asked():.1f} GB, which takes L2 {needed:.1f} ms, a short piece of a bar of {ours:.0f}: so is "
+        f"the second. As many multiplications in {said}. The third: meetings. What happens in one: two loads; over the "
+        "row; two sums, which read and talk."
     )
     board.erase(keep=(*STAYS, "suspects"))
     board.words(14, 20, "32 neighbours", 0.85, at="left")
@@ -65,10 +95,10 @@ def meetings(board: Board) -> None:
         board.words(152, 20, f"{worked.sectors(1)} sectors, all used", 0.85, at="left")
         strike(board, 0, 124)
     with board.answer():
-        board.words(14, 50, f"{one:.3f} MB · {worked.PROGRAMS:,}", 0.85, at="left")
-        board.words(212, 50, f"= {worked.asked():.1f} GB", 0.85, at="left")
+        board.words(14, 50, f"2 · 512 · {worked.NUMBERS} · {worked.NUMBER} = {one:.3f} MB", 0.85, at="left")
+        board.words(14, 78, f"· {worked.PROGRAMS:,} = {worked.asked():.1f} GB", 0.85, at="left")
     with board.answer():
-        board.words(14, 78, f"÷ {cache:.1f} TB/s = {needed:.1f} ms", 0.85, at="left")
+        board.words(232, 78, f"÷ {cache:.1f} TB/s = {needed:.1f} ms", 0.85, at="left")
         board.line((14, 94), (270, 94), (270, 114), (14, 114), (14, 93))
         board.hatch(14, 94, 256 * needed / ours, 20, gap=7)
         board.words(276, 104, f"{ours:.0f}", 0.85, at="left")
@@ -76,10 +106,9 @@ def meetings(board: Board) -> None:
     with board.answer():
         for i, (heads, d, _) in enumerate(times):
             board.words(14, 146 + 32 * i, f"{heads} heads of {d}" if not i else f"{heads}  ·  {d}", 0.85, at="left")
-    for those in ((0, 1), (2,)):
-        with board.answer():
-            for i in those:
-                board.words(224, 146 + 32 * i, f"{times[i][2]:.0f} ms", 0.85, at="right")
+    with board.answer():
+        for i, (_, _, time) in enumerate(times):
+            board.words(224, 146 + 32 * i, f"{time:.0f} ms", 0.85, at="right")
     with board.answer():
         board.words(SHELF + 26, SUSPECTS[2], "meetings", 0.85, at="left")
     with board.answer():
@@ -147,7 +176,8 @@ def bill(board: Board) -> None:
     board.step(
         f"{' · '.join(map(str, worked.GRID))} = {million:.0f} million meetings, times {clocks} clocks, on {worked.SMS} "
         f"SMs {per_sm:.0f} million clocks, that is {found:.0f} ms. A bar for {ours:.0f} ms, {found:.0f} of it shaded. "
-        f"The profiler: the unit starts one in {busy['starts']:.0f} % of all clocks."
+        f"The profiler: the unit starts one in {busy['starts']:.0f} % of all clocks; its data path is busy in "
+        f"{busy['unit']:.0f} %."
     )
     board.erase(keep=STAYS)
     board.line((LEFT, 150), (LEFT + 416, 150), (LEFT + 416, 182), (LEFT, 182), (LEFT, 149))
@@ -161,9 +191,11 @@ def bill(board: Board) -> None:
         board.line((LEFT + 416 * found / ours, 150), (LEFT + 416 * found / ours, 182))
         board.hatch(LEFT, 150, 416 * found / ours, 32, gap=24)
     with board.answer():
-        board.words(LEFT, 214, "profiler:", 0.95, at="left")
-        left, _, right, _ = board.words(150, 214, f"{busy['starts']:.0f} %", 0.95, at="left")
+        board.words(LEFT, 214, "profiler: door", 0.95, at="left")
+        left, _, right, _ = board.words(190, 214, f"{busy['starts']:.0f} %", 0.95, at="left")
         board.ring((left + right) / 2, 214, right - left + 18, 26)
+    with board.answer():
+        board.words(466, 214, f"data path {busy['unit']:.0f} %", 0.95, at="right")
 
 
 def cure(board: Board) -> None:

@@ -15,6 +15,8 @@ In ``docs/chapters/NAME/sheet.md`` a step is
 
     **say, 30, 20** What you say only in these shorter lessons, where a step was left out.
 
+    **do, 20** *[What you do only in this one.]*
+
 with the minutes that it has in the whole lesson and in those of 30 and of 20 minutes; one that is not named leaves the
 step out.  ``<!-- key -->`` begins the second page, and on it ``<!-- poll after step 3 -->`` a question with its list of
 answers, ``- 1.871: what it shows of whoever chose it``, the right one in bold.  The pictures come from
@@ -52,8 +54,8 @@ ANSWER = re.compile(r"^- (.+?): (.*)$", re.MULTILINE)
 ASK = re.compile(r"^\*\*Ask\.\*\* (.*(?:\n.+)*)|^\*\*say\*\* (.*\?)\n\n\*\[Wait", re.MULTILINE)
 LINES = {
     "say": re.compile(r"^\*\*say(?P<only>(?:, \d+)*)\*\* "),
-    "do": re.compile(r"^\*(?=\[)"),
-    "asked": re.compile(r"^\*if asked\* "),
+    "do": re.compile(r"^(?:\*\*do(?P<only>(?:, \d+)+)\*\* )?\*(?=\[)"),
+    "asked": re.compile(r"^\*if asked\*(?P<only>) "),
 }
 FOLDER, WORKSHEETS = "assets/boards", "assets/worksheets"
 
@@ -212,8 +214,8 @@ def format_speech(speech: str) -> str:
     parts = speech.split("\n\n")
     kinds = [next((kind for kind, begins in LINES.items() if begins.match(part)), None) for part in parts]
     only = [
-        match["only"].removeprefix(", ").replace(", ", " or ") if (match := LINES["say"].match(part)) else ""
-        for part in parts
+        (LINES[kind].match(part)["only"] or "").removeprefix(", ").replace(", ", " or ") if kind else ""
+        for part, kind in zip(parts, kinds, strict=True)
     ]
     if not any(kinds):
         return f'<details class="hb-speech" markdown>\n<summary>The speech</summary>\n\n{speech}\n\n</details>\n\n'
