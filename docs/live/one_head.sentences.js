@@ -54,7 +54,7 @@ function sentence(problem, { wrong, slowly }, { program, moments, held }) {
   const moment = moments.at(-1);
   if (!moment) {
     if (wrong) return "Now the address of a key lacks * HEAD_DIM. Which keys will the programs read?";
-    const look = slowly ? "Let’s take them line by line." : "Each load leaves a block on what it fetched.";
+    const look = slowly ? "Let’s take them line by line." : "Each load leaves a block where it begins.";
     return `Three programs, one for each query. ${look}`;
   }
   const { line, turn } = moment;
@@ -75,7 +75,7 @@ function sentence(problem, { wrong, slowly }, { program, moments, held }) {
       if (!slowly && wrong)
         return "The loads began at 0, 1 and 2, not at 0, 2 and 4: half a key too early, then a whole one.";
       if (!slowly)
-        return `Three keys came one at a time, and each left a score. Place ${keys} has no key, so it stays −∞.`;
+        return `Each key came and left a score (our scale is 1). Place ${keys} has no key, so it stays −∞.`;
       if (turn === 0)
         return `${product(moment)} goes to place 0 (our scale is 1). Registers have no addresses, so tl.where makes a new row.`;
       const free = turn === keys - 1 && held.scores.length > keys ? ` Place ${keys} stays −∞.` : "";

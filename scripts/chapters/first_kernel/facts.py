@@ -19,7 +19,7 @@ def strides_that_halve(rows: list[dict]) -> str:
         last *= 2
     if last == 1:
         raise words.NoWords("the first doubling doesn't halve it")
-    return f"up to {last}, and we predicted {PREDICTED}"
+    return f"up to a stride of {last}, and we predicted {PREDICTED}"
 
 
 @compares("first_kernel.growth", form_column="n", forms=(8192, 512), value_column="one_meeting")

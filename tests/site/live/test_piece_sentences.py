@@ -33,7 +33,7 @@ SENTENCES = [
     ("accumulator", {"step": 2}, "all three columns shrank by e−1"),
     ("accumulator", {"step": 4}, "the output: [5, 5]"),
     ("accumulator", {"step": 4, "forget": "true"}, "the output is [6.12, 3.88]. All six at once give [5, 5]"),
-    ("one_head", {}, "Each load leaves a block on what it fetched"),
+    ("one_head", {}, "Each load leaves a block where it begins"),
     ("one_head", {"step": 2}, "Place 3 has no key, so it stays −∞"),
     ("one_head", {"step": 4}, "The output is [6.33, 3.67]"),
     ("one_head", {"slowly": "true"}, "Let’s take them line by line"),
