@@ -2,6 +2,7 @@
 
 from kernels.bench.hardware import H100
 from scripts import records
+from scripts.records import Reader
 
 
 def rows(snippet, table, **wanted):
@@ -13,6 +14,12 @@ def rows(snippet, table, **wanted):
 
 def row(snippet, table, **wanted):
     (found,) = rows(snippet, table, **wanted)
+    return found
+
+
+def earlier_row(snippet, table, **wanted):
+    """The same of the run that a page reads which begins with ``records: earlier``."""
+    (found,) = [row for row in Reader(earlier=True).read(snippet).table(table) if wanted.items() <= row.items()]
     return found
 
 

@@ -5,9 +5,8 @@ from xml.etree import ElementTree
 import pytest
 
 from kernels.bench.cost import mib
-from scripts.records import Reader
 from scripts.chapters.primer.figures import tile_reuse
-from tests.chapters.rows import h100
+from tests.chapters.rows import earlier_row, h100
 from tests.docs.page_text import DRAWINGS, drawing_text
 
 SMS, CLOCK, PEAK, HBM = map(h100, ("sms", "tensor core clock", "bf16 peak", "hbm bandwidth"))
@@ -19,9 +18,8 @@ REGISTERS_CLOCK = LANES / 2 * 3 * 4  # a multiply-add reads 3 numbers of 4 bytes
 
 @pytest.fixture
 def l2():
-    """The speed of L2 in bytes a second, as the run measured it that the page reads: an earlier one."""
-    (row,) = [row for row in Reader(earlier=True).read("l2_speed").table("sizes") if row["size"] == 16]
-    return 1e12 * row["speed"]
+    """The measured speed of L2, in bytes a second."""
+    return 1e12 * earlier_row("l2_speed", "sizes", size=16)["speed"]
 
 
 def test_the_drawn_gpu_is_to_scale(l2):

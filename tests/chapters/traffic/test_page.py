@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 from kernels.bench.cost import mib, qkvo_bytes, square_bytes
 from kernels.bench.hardware import H200
-from tests.chapters.rows import h100, row
+from tests.chapters.rows import earlier_row, h100
 from tests.docs.page_text import DRAWINGS, drawing_text
 
 SQUARE, LEAST = mib(square_bytes(8192, 2)), mib(qkvo_bytes(8192, 128, 2))
@@ -34,7 +34,7 @@ def test_what_all_stations_get_is_drawn_beside_the_link_that_gives_it():
         f"{h100('shared memory bandwidth') / 1e12:.0f} TB/s",
     )
     pantry, hallway = (
-        f"{row('l2_speed', 'sizes', size=16)['speed']:.1f} TB/s",
+        f"{earlier_row('l2_speed', 'sizes', size=16)['speed']:.1f} TB/s",
         f"{H200['hbm bandwidth'].value / 1e12:.1f} TB/s",
     )
     narrower = f"H100: {h100('hbm bandwidth') / 1e12:.2f} TB/s"
