@@ -100,9 +100,8 @@ function programs(state, set, { step, second }) {
     const [over, here] = [state.step >= end(program, state), program === step.program];
     const press = () => set({ step: end(program, state) });
     const status = here && (!over || second < 1) ? "running" : over ? "done" : "waiting";
-    const label = `program ${program}, ${status}`;
-    return html`<button type="button" class=${status} aria-label=${label} @click=${press}>
-      <span>program</span> <b>${program}</b><small>${status}</small>
+    return html`<button type="button" class=${status} @click=${press}>
+      <span>program</span> <b>${program}</b> <small>${status}</small>
     </button>`;
   });
   return html`<div class="hb-live__programs" role="group" aria-label="Programs">${buttons}</div>`;
