@@ -36,7 +36,7 @@ except ImportError:  # Gluon is missing, or isn't the one that the kernel was wr
 def attention(
     q: Tensor, k: Tensor, v: Tensor, *, is_causal=False, scale=None, enable_gqa=False
 ) -> Tensor:
-    """Returns attention by ``fastest_rung``, once differentiable; sums in FP32, or as q in FP64."""
+    """Returns attention by ``fastest_rung``, once differentiable; sums are FP32, or FP64."""
     options = {"is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
     return fastest_rung(q, k, v, **options)(q, k, v, **options)
 
