@@ -89,6 +89,10 @@ const asks = {
     const all = m.run(m.WORDS, 0, wrong).map(({ line }) => line);
     return [m.WORDS.q.map((_, i) => ends.filter(({ program }) => program === i).length), lines.join() === all.join()];
   },
+  "one_head: loads": (m) => (problem, wrong) => {
+    const end = m.launch(problem, wrong).slice(-1)[0];
+    return ["q", "k", "v"].map((name) => problem[name].map((row, i) => m.visitors(end, name, i, row.length).length));
+  },
   "one_head: touched": (m) => (problem, wrong) =>
     m.launch(problem, wrong).slice(-1)[0].touched.map(({ tensor, places, numbers }) => [tensor, places, numbers]),
   "one_head: registers": (m) => (problem, program) => {

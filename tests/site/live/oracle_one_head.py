@@ -75,6 +75,14 @@ def clicks(_, slowly):
 
 
 @each
+def loads(problem, wrong):
+    """How many loads begin in each row of q, k and v once all programs are done: a block of the picture for each."""
+    programs, keys, dim = len(problem["q"]), len(problem["k"]), len(problem["k"][0])
+    begun = [turn * (1 if wrong else dim) // dim for turn in range(keys)]
+    return [[1] * programs, [programs * begun.count(row) for row in range(keys)], [programs] * keys]
+
+
+@each
 def registers(problem, program):
     """The row of scores with its padding, its exponentials, its weights and the output, at the end of a program."""
     q, k, v = (torch.tensor(problem[name], dtype=torch.float64) for name in "qkv")
@@ -106,6 +114,8 @@ CHECKS = [
         ("STARTS.includes(lines[i + 1])", "true")),
     OracleCheck("one_head: touched", touched, lambda: [[problem, wrong] for problem in problems() for wrong in (False, True)],
         ("turn * (wrong ? 1 : dim) + c", "turn * dim + c"), rel_tol=1e-5, abs_tol=1e-5, also=(("program * dim + c", "program + c"),)),
+    OracleCheck("one_head: loads", loads, lambda: [[problem, wrong] for problem in problems() for wrong in (False, True)],
+        ("Math.floor(touch.places[0] / dim) === row", "touch.places.some((i) => Math.floor(i / dim) === row)")),
     OracleCheck("one_head: registers", registers, lambda: [[problem, program] for problem in problems() for program in range(len(problem["q"]))],
         ("place.map(() => -Infinity)", "place.map(() => 0)"), rel_tol=1e-12, abs_tol=1e-12, also=(
             ("(i === turn ? score : old)", "score"),
