@@ -118,11 +118,10 @@ def quantize(
                       amax / 448 for FP8_BLOCKS
         code          x · (1 / tensor scale / scale), rounded to nearest, ties to even
 
-    Divisions round correctly, as FP32's own do.  A division takes many instructions, so we
-    multiply a value by its block's reciprocal instead, as torchao does.  The reciprocal of a
-    power of two is exact.  Another moves a quotient by less than 2^-22 of it, so a value that
-    close to the middle between two numbers may go to either: 18.75 in NVFP4 with scale 15 and
-    tensor scale 1 is a tie, 1.25, and becomes 1.5 instead of 1.
+    Divisions round correctly, as FP32's own do.  But they are slow, so we multiply a value by
+    its block's reciprocal instead, as torchao does.  That of a power of two is exact.  Another
+    moves a quotient by less than 2^-22 of it, so a value so close to a tie may go either way:
+    18.75 in NVFP4 with scale 15 and tensor scale 1 is the tie 1.25, and becomes 1.5, not 1.
 
     Only zeros: a tensor gets tensor scale 1, a block scale 0 in NVFP4, 2^-127 in MX and 1 in
     FP8_BLOCKS; the codes are zeros, and keep their signs.
@@ -139,11 +138,8 @@ def quantize(
     If the last block isn't full, its scale is that of its values.  An empty tensor has no
     codes.  The result has no gradient.
 
-    Raises:
-        TypeError: if ``x`` or ``tensor_scale`` has another type, or ``scheme`` is no Scheme.
-        ValueError: if ``x`` has no dimension; if ``tensor_scale`` is out of range, has a
-            dimension, is on another device, or is given to a scheme without one; if a scheme's
-            blocks or scales don't fit each other.
+    Raises a TypeError or ValueError that names the argument, also for a scheme whose blocks and
+    scales don't fit each other.
     """
     tensor_scale = _check_and_scale(x, scheme, tensor_scale)
     values = x.detach().float()
@@ -202,8 +198,7 @@ def _amax(values: Tensor, axis: int | None = None) -> Tensor:
 
 
 def _divide(amax: Tensor, maximum: float) -> Tensor:
-    """Returns a correctly rounded quotient.  If we divided by a Python number, PyTorch would
-    multiply by its reciprocal on a GPU."""
+    """Returns amax / maximum, correctly rounded; by a number, a GPU takes its reciprocal."""
     return amax / torch.full_like(amax, maximum)
 
 
@@ -250,9 +245,7 @@ def _check_scheme(scheme: Scheme) -> None:
         )
     if scheme.block_size is None:
         if scheme.scale_format is not None or not scheme.has_tensor_scale:
-            raise ValueError(
-                f"scheme {scheme.name} has no blocks: the tensor's scale alone is wanted"
-            )
+            raise ValueError(f"scheme {scheme.name} has no blocks: a tensor scale is wanted")
         return
     if scheme.block_size < 1:
         raise ValueError(

@@ -79,9 +79,7 @@ class KVCache:
         _check_int("kv_heads", kv_heads, 1)
         _check_int("head_dim", head_dim, 16)
         if head_dim % 16 or head_dim > 256:
-            raise ValueError(
-                f"head_dim is {head_dim}, a multiple of 16, at most 256, is wanted"
-            )
+            raise ValueError(f"head_dim is {head_dim}, a multiple of 16 up to 256 is wanted")
         _check_int("page_size", page_size, 16)
         if page_size & (page_size - 1):
             raise ValueError(f"page_size is {page_size}, a power of two is wanted")

@@ -60,19 +60,17 @@ def hopper_backward(
     """Returns the gradients of q, k and v, each with the shape of its tensor, contiguous.
 
     q: [batch, heads, N_q, head_dim]   k, v: [batch, heads or a divisor of it, N_k, head_dim]
-    out, lse: what ``hopper_attention`` returned with ``return_lse=True``, of these and with the
-    same options   dout: the gradient of out, like q   dlse: that of lse, like it, or None
-    is_causal, scale, enable_gqa: as there
+    out, lse: what ``hopper_attention`` returned for them with ``return_lse=True``
+    dout: the gradient of out, like q   dlse: that of lse, like it, or None
+    is_causal, scale, enable_gqa: as in that call
     deterministic: programs add in a fixed order, so two runs agree bit for bit.  Otherwise they
     add as they come, which is faster, and dq may differ in its last bits from run to run; so
-    may dk and dv where few key heads serve many query heads.  Above heads of 128, dq always has
-    one order
-    FP16 or BF16, sums in FP32; head_dim a multiple of 8 up to 256, as slow as the next larger
-    of 64, 128 and 256.
+    may dk and dv where few key heads serve many query heads; above heads of 128 dq never does
+    FP16 or BF16, sums in FP32; head_dim a multiple of 8 up to 256, as slow as 64, 128 or 256
     A query that saw no key has lse -inf; its gradient is 0, and it adds none to others.  NaN or
     inf in a tensor reaches the gradients of all blocks that meet it: 0 · NaN = NaN.
-    Up to heads of 128 the sums take 4 bytes for each number of q, head_dim and N_q rounded up
-    to whole tiles.  A tensor that TMA can't read in place is copied first.
+    Up to heads of 128 the sums take 4 bytes for each number of q, in whole tiles.  A tensor
+    that TMA can't read in place is copied first.
 
     Raises a ValueError or TypeError that names the argument, also for one that requires a
     gradient while torch records, and a RuntimeError where the GPU is no Hopper.
@@ -90,7 +88,7 @@ def hopper_backward(
         raise TypeError(f"deterministic is {kind}, True or False is wanted")
     if q.numel() == 0 or k.numel() == 0:
         return tuple(torch.zeros(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
-    # As in hopper_attention: a scale below 0, or one that's subnormal in FP32.
+    # As in hopper_attention: a scale below 0, or one that's subnormal in FP32
     factor = -1 if scale < 0 else 1
     if abs(scale) < torch.finfo(torch.float32).tiny:
         factor, scale = 0, 1.0
@@ -275,9 +273,6 @@ def interleaved_heads(is_causal: bool, batch_heads: int, rows: int) -> int:
 
 def round_up(count: int, block: int) -> int:
     return -(-count // block) * block
-
-
-# Descriptors for TMA.
 
 
 def make_tma_compatible(x: Tensor) -> Tensor:
