@@ -1,17 +1,14 @@
 """What a run depends on: its own text, and every module of kernels/ and tests/ that it reaches by imports.
 
-One rule, for snippets and for tests. We cut out what no run depends on (comments, docstrings, blank lines, what `raise`
-is given) and hash the rest, module by module. The hash is of text, so it's the same on every Python.
+One rule, for snippets and for tests. Of a module we hash what Python parses, without what no run depends on: layout,
+comments, docstrings, what `raise` is given, and the names of local variables. It's the same on every Python.
 """
 
 import ast
 import hashlib
-import io
 import re
-import tokenize
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
-from itertools import accumulate
 from pathlib import Path
 
 from scripts.records.root import RecordError, text_of
@@ -19,42 +16,90 @@ from scripts.records.root import RecordError, text_of
 HASHED_ROOMS = ("kernels", "tests")
 DOTTED_NAME = re.compile(rf"\b(?:{'|'.join(HASHED_ROOMS)})(?:\.\w+)+")
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+VERSIONED_FIELDS = {
+    "kind",
+    "type_comment",
+    "type_ignores",
+    "type_params",
+}  # not there on every Python, and not used here
 memoized = lru_cache(maxsize=1024)  # by the text itself, so nothing old is ever found
 
 
 @memoized
 def significant_text(source: str) -> str:
-    """Returns a Python text without comments, docstrings, blank lines and the arguments of what is raised."""
-    pieces, at = [], 0
-    for begin, end in sorted(_insignificant_spans(source)):
-        if begin >= at:  # else it's a comment inside a piece that's already cut out
-            pieces.append(source[at:begin])
-            at = end
-    pieces.append(source[at:])
-    return "\n".join(line.rstrip() for line in "".join(pieces).splitlines() if line.strip())
-
-
-def _insignificant_spans(source: str) -> Iterator[tuple[int, int]]:
-    """Yields where each piece begins and ends that no run depends on, in characters."""
-    lines = source.splitlines(keepends=True)
-    starts = [0, *accumulate(map(len, lines))]
-
-    def place(line: int, offset: int) -> int:  # ast counts bytes
-        return starts[line - 1] + len(lines[line - 1].encode()[:offset].decode())
-
-    def end(node: ast.AST) -> int:
-        return place(node.end_lineno, node.end_col_offset)
-
-    for node in ast.walk(ast.parse(source)):
+    """Returns what of a Python text a run depends on, as a text that only serves to be compared and hashed."""
+    tree = ast.parse(source)
+    of_module = {*_bound_names(tree, into_functions=False)}
+    for function in _outermost_functions(tree):
+        _number_locals(function, of_module)
+    for node in ast.walk(tree):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-            yield end(node.exc.func), end(node.exc)
+            node.exc.args, node.exc.keywords = [], []
+        elif isinstance(node, ast.JoinedStr):  # Python 3.12 ends some with an empty text
+            node.values = [each for each in node.values if not (isinstance(each, ast.Constant) and each.value == "")]
         elif isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
-            text = node.body[0]
-            yield place(text.lineno, text.col_offset), end(text)
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            begin = starts[token.start[0] - 1] + token.start[1]
-            yield begin, begin + len(token.string)
+            del node.body[0]
+    return _serialized(tree)
+
+
+def _serialized(node: object) -> str:
+    if isinstance(node, ast.AST):
+        fields = (
+            f"{name}={_serialized(value)}" for name, value in ast.iter_fields(node) if name not in VERSIONED_FIELDS
+        )
+        return f"{type(node).__name__}({', '.join(fields)})"
+    if isinstance(node, list):
+        return f"[{', '.join(map(_serialized, node))}]"
+    return ascii(node)
+
+
+def _outermost_functions(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, FUNCTIONS):
+            yield child
+        else:
+            yield from _outermost_functions(child)
+
+
+def _bound_names(node: ast.AST, into_functions: bool = True) -> Iterator[str]:
+    """Yields each name that is assigned, defined or imported there."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
+            yield child.id
+        elif isinstance(child, FUNCTIONS | ast.ClassDef):
+            yield child.name
+        elif isinstance(child, ast.alias):
+            yield (child.asname or child.name).partition(".")[0]
+        if into_functions or not isinstance(child, FUNCTIONS):
+            yield from _bound_names(child, into_functions)
+
+
+def _number_locals(function: ast.AST, of_module: set[str]) -> None:
+    """Calls the variables that a function assigns 0, 1, 2, …, in their order; whoever calls it can't name them.
+
+    Not its parameters, and no name that also means something else: in the module, in a class, an import or a pattern.
+    """
+    kept, stored, names = set(of_module), set(), []
+    for statement in function.body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name):
+                names.append(node)
+                stored |= {node.id} if isinstance(node.ctx, ast.Store) else set()
+            elif isinstance(node, ast.Global | ast.Nonlocal):
+                kept |= {*node.names}
+            elif isinstance(node, ast.ClassDef):
+                kept |= {node.name, *_bound_names(node)}
+            elif isinstance(node, FUNCTIONS):
+                kept.add(node.name)
+            elif isinstance(node, ast.alias):
+                kept.add((node.asname or node.name).partition(".")[0])
+            kept |= {getattr(node, "name", None), getattr(node, "rest", None)}  # of an exception or a pattern
+    kept |= {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
+    numbers: dict[str, str] = {}
+    for node in names:
+        if node.id in stored - kept:
+            node.id = numbers.setdefault(node.id, str(len(numbers)))
 
 
 def short_hash(*texts: str) -> str:

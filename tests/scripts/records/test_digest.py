@@ -8,17 +8,42 @@ import pytest
 from scripts.records import ROOT, RecordError
 from scripts.records.digest import Modules, significant_text
 
-FUNCTION = 'def f(x=1):\n    """Says."""\n    if x:\n        raise ValueError("no")\n    return "a#b" + x  # plus\n'
+FUNCTION = """from m import total
+def f(x=1):
+    '''Says.'''
+    if x:
+        raise ValueError("no")
+    part = other = x
+    return [total(part, by="a#b") for each in x]  # plus
+"""
 SAID = [("  # plus", ""), ("    return", "    # first\n\n    return"), ("Says.", "Tells.\n\n    At # length.")]
 SAID += [('"no"', '"né"'), ('("no")', '(\n            f"{x} # is\\n no", "number"\n        )')]
+SAID += [("(part, by", "(\n        part,\n        by"), ("part", "share"), ("each", "row"), ("other", "rest")]
 RUNS = [("ValueError", "TypeError"), ('("no")', '("no") from error'), ("x=1", "x=2"), ("a#b", "a#c"), ("if", "while")]
-RUNS += [("def f", "@cache\ndef f"), ('"""Says."""', 'y = """Says."""')]
+RUNS += [("def f", "@cache\ndef f"), ("'''Says.'''", "y = 'Says.'"), ("m import", "n import"), ("by=", "to=")]
+RUNS += [("x", "y"), ("total(", "other("), ("total(part", "total(other"), ("part", "total"), ("part", "x")]
+RUNS += [("    part", "    global part\n    part"), ("return", "class part: each = 1\n    return")]
 
 
 @pytest.mark.parametrize("old, new", SAID + RUNS)
 def test_what_runs_counts_and_what_is_said_does_not(old, new):
     assert old in FUNCTION
     assert (significant_text(FUNCTION.replace(old, new)) == significant_text(FUNCTION)) == ((old, new) in SAID)
+
+
+def test_what_others_can_name_is_no_local():
+    for text in (
+        "x = {0} = 1",
+        "class C:\n def f(self, {0}): pass",
+        "def f():\n import m as {0}\n {0} = {0}.{0}",
+        "def f():\n global {0}\n {0} = 1",
+        "{0} = 1\ndef f(x):\n return [{0} for {0} in {0}]",
+        "def f():\n class C:\n  {0} = 1\n return C, lambda: {0}",
+        "def f():\n def {0}(): pass\n return {0}",
+        "def f(x):\n match x:\n  case {{'a': {0}, **rest}}: return {0}",
+        "def f():\n try: pass\n except E as {0}: return {0}",
+    ):
+        assert significant_text(text.format("a")) != significant_text(text.format("b")), text
 
 
 BASE, CHAIN, OTHER = "kernels/base.py", "snippets/chapter/chain.py", {"kernels.base", "kernels.other"}
