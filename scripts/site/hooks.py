@@ -45,6 +45,8 @@ def on_serve(server, config, builder):
         nonlocal stopped
         stopped = False
         messages.truncate(messages.seek(0))
+        for said_once in logging.getLogger("mkdocs.commands.build").filters:  # a mistake made again is said again
+            said_once.msgs.clear()
         try:
             builder()
         except (Exception, SystemExit) as error:

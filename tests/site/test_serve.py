@@ -135,7 +135,8 @@ def test_what_is_changed_is_shown_at_the_next_reload_until_it_is_restored(server
     assert str(after) == str(before)
 
 
-def test_the_browser_is_told_why_a_build_stopped_and_gets_its_page_back(server):
+@pytest.mark.parametrize("which_time", ["first", "second"])
+def test_the_browser_is_told_why_a_build_stopped_and_gets_its_page_back(server, which_time):
     server.shows(lambda article: article.h1)
     with server.changed("docs/chapters/online-softmax/notes.md", lambda text: f"{text}\n[A link](nowhere.md)\n"):
         end = time.monotonic() + PATIENCE
