@@ -7,6 +7,8 @@ units work at the same time, and one of them may limit the others:
     lsu             the unit for loads, stores and shared memory, which also moves numbers
                     between threads (shuffles): one wavefront of 128 bytes in each clock
     shared          the wavefronts of that unit that go to shared memory
+    fma, alu        the units for FP32 multiply-adds, and for comparisons and integers
+    barrier         warps that wait until the others of their program have come as far
 
 Source: NVIDIA, Nsight Compute, "Kernel Profiling Guide", sections on metrics and pipelines.
 """
@@ -25,7 +27,13 @@ METRICS = {
     "wavefronts": "l1tex__data_pipe_lsu_wavefronts.avg",
     "of_shared": "l1tex__data_pipe_lsu_wavefronts_mem_shared.avg",
     "in_lsu": "sm__inst_executed_pipe_lsu.avg",
+    "fma": "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_elapsed",
+    "alu": "sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_elapsed",
+    "at_barrier": "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio",
+    "issued": "smsp__issue_active.avg.per_cycle_active",
+    "warps": "sm__warps_active.avg.per_cycle_active",
 }
+SCHEDULERS = 4  # of an SM
 
 
 class Utilization(NamedTuple):
@@ -33,6 +41,8 @@ class Utilization(NamedTuple):
 
     instructions: of four in each clock   lsu: wavefronts, of one in each clock
     shared: those to shared memory   lsu_instructions: of that unit, of one in each clock
+    fma, alu: instructions of these units, of as many as they can take
+    barrier: the share of the warps' time, not of the clocks, that they wait at barriers
     """
 
     kernel: str
@@ -42,6 +52,9 @@ class Utilization(NamedTuple):
     lsu: float
     shared: float
     lsu_instructions: float
+    fma: float
+    alu: float
+    barrier: float
 
 
 def utilization(attention: Callable, *shape: int) -> list[Utilization]:
@@ -64,8 +77,11 @@ def _utilization(counted: dict) -> Utilization:
         counted["kernel"],
         counted["nanoseconds"] / 1e6,
         clocks / counted["nanoseconds"],
-        counted["instructions"] / (4 * clocks),
+        counted["instructions"] / (SCHEDULERS * clocks),
         counted["wavefronts"] / clocks,
         counted["of_shared"] / clocks,
         counted["in_lsu"] / clocks,
+        counted["fma"] / 100,
+        counted["alu"] / 100,
+        counted["at_barrier"] * counted["issued"] * SCHEDULERS / counted["warps"],
     )
