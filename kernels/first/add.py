@@ -53,7 +53,7 @@ def add(x: Tensor, y: Tensor) -> Tensor:
 def add_kernel(x, y, out, length, BLOCK: tl.constexpr):
     """Writes one block of the sum.  x, y, out: pointers to ``length`` numbers."""
     first = tl.cast(tl.program_id(0), tl.int64) * BLOCK  # 64 bits: big offsets don't overflow
-    place = first + tl.arange(0, BLOCK)
-    real = place < length
-    total = tl.load(x + place, real) + tl.load(y + place, real)
-    tl.store(out + place, total, real)
+    offsets = first + tl.arange(0, BLOCK)
+    mask = offsets < length
+    total = tl.load(x + offsets, mask) + tl.load(y + offsets, mask)
+    tl.store(out + offsets, total, mask)

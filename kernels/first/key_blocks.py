@@ -68,9 +68,9 @@ def key_blocks_kernel(
     program = tl.cast(tl.program_id(0), tl.int64)  # 64 bits, so big offsets don't overflow
     head = program // seq_q
     column = tl.arange(0, PADDED_DIM)
-    real_column = column < HEAD_DIM
-    own = program * HEAD_DIM + column
-    query = tl.load(q + own, real_column, 0.0).to(tl.float32)
+    column_mask = column < HEAD_DIM
+    offsets = program * HEAD_DIM + column
+    query = tl.load(q + offsets, column_mask, 0.0).to(tl.float32)
     seen = tl.minimum(seq_k, program % seq_q + 1) if CAUSAL else seq_k
 
     # A column plus a row of offsets is a table of offsets: a block of keys, one in each row.
@@ -83,11 +83,11 @@ def key_blocks_kernel(
     line = tl.arange(0, LINES)[:, None]
     scores = tl.full([LINES, BLOCK_K], -float("inf"), tl.float32)
     for first_key in range(0, seen, BLOCK_K):
-        real_key = first_key + row < seen
-        real = real_key[:, None] & real_column[None, :]
-        keys = tl.load(k + first_key * HEAD_DIM + tile, real, 0.0).to(tl.float32)
+        key_mask = first_key + row < seen
+        mask = key_mask[:, None] & column_mask[None, :]
+        keys = tl.load(k + first_key * HEAD_DIM + tile, mask, 0.0).to(tl.float32)
         block = tl.sum(query[None, :] * keys, 1) * scale
-        block = tl.where(real_key, block, -float("inf"))
+        block = tl.where(key_mask, block, -float("inf"))
         scores = tl.where(line == first_key // BLOCK_K, block[None, :], scores)
 
     # Squish: the whole row is here, so this is softmax as it is defined.
@@ -97,8 +97,8 @@ def key_blocks_kernel(
     # Multiply: a block of values at a time, each row by its weight.
     accumulator = tl.zeros([PADDED_DIM], tl.float32)
     for first_key in range(0, seen, BLOCK_K):
-        real = (first_key + row < seen)[:, None] & real_column[None, :]
-        values = tl.load(v + first_key * HEAD_DIM + tile, real, 0.0).to(tl.float32)
+        mask = (first_key + row < seen)[:, None] & column_mask[None, :]
+        values = tl.load(v + first_key * HEAD_DIM + tile, mask, 0.0).to(tl.float32)
         block = tl.sum(tl.where(line == first_key // BLOCK_K, weights, 0.0), 0)
         accumulator += tl.sum(block[:, None] * values, 0)
-    tl.store(out + own, accumulator.to(out.dtype.element_ty), real_column)
+    tl.store(out + offsets, accumulator.to(out.dtype.element_ty), column_mask)

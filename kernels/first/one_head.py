@@ -77,8 +77,8 @@ def one_head_kernel(
     """Reads one query, then every key, then every value; writes its output."""
     column = tl.arange(0, HEAD_DIM)
     place = tl.arange(0, ROW)
-    own = tl.program_id(0) * HEAD_DIM + column
-    query = tl.load(q + own)  # load
+    offsets = tl.program_id(0) * HEAD_DIM + column
+    query = tl.load(q + offsets)  # load
 
     scores = tl.full([ROW], -float("inf"), tl.float32)  # score
     for key_number in range(seq_k):
@@ -93,4 +93,4 @@ def one_head_kernel(
         value = tl.load(v + key_number * HEAD_DIM + column)
         output += tl.sum(tl.where(place == key_number, weights, 0.0)) * value
 
-    tl.store(out + own, output)  # store
+    tl.store(out + offsets, output)  # store

@@ -68,16 +68,16 @@ def one_key_kernel(
     k += head * seq_k * HEAD_DIM
     v += head * seq_k * HEAD_DIM
     column = tl.arange(0, PADDED_DIM)
-    real = column < HEAD_DIM  # where it's False, nothing is read: the number there is 0
-    own = program * HEAD_DIM + column
-    query = tl.load(q + own, real, 0.0).to(tl.float32)
+    mask = column < HEAD_DIM  # where it's False, nothing is read: the number there is 0
+    offsets = program * HEAD_DIM + column
+    query = tl.load(q + offsets, mask, 0.0).to(tl.float32)
     seen = tl.minimum(seq_k, program % seq_q + 1) if CAUSAL else seq_k
 
     # Multiply: one key at a time.  A place that no key takes stays -inf.
     place = tl.arange(0, ROW)
     scores = tl.full([ROW], -float("inf"), tl.float32)
     for key_number in range(seen):
-        key = tl.load(k + key_number * HEAD_DIM + column, real, 0.0).to(tl.float32)
+        key = tl.load(k + key_number * HEAD_DIM + column, mask, 0.0).to(tl.float32)
         scores = tl.where(place == key_number, tl.sum(query * key) * scale, scores)
 
     # Squish: the whole row is here, so this is softmax as it is defined.
@@ -87,7 +87,7 @@ def one_key_kernel(
     # Multiply: one value at a time, by the weight in its place.
     accumulator = tl.zeros([PADDED_DIM], tl.float32)
     for key_number in range(seen):
-        value = tl.load(v + key_number * HEAD_DIM + column, real, 0.0).to(tl.float32)
+        value = tl.load(v + key_number * HEAD_DIM + column, mask, 0.0).to(tl.float32)
         weight = tl.sum(tl.where(place == key_number, weights, 0.0))
         accumulator += weight * value
-    tl.store(out + own, accumulator.to(out.dtype.element_ty), real)
+    tl.store(out + offsets, accumulator.to(out.dtype.element_ty), mask)

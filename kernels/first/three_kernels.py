@@ -88,19 +88,19 @@ def scores_kernel(
     scores = tl.zeros([BLOCK_Q, BLOCK_K], tl.float32)
     for first_column in range(0, HEAD_DIM, BLOCK_D):
         column = first_column + tl.arange(0, BLOCK_D)
-        real_column = (column < HEAD_DIM)[None, :]
-        at_q = query[:, None] * HEAD_DIM + column[None, :]
-        queries = tl.load(q + at_q, (query < seq_q)[:, None] & real_column, 0.0)
-        at_k = key[:, None] * HEAD_DIM + column[None, :]
-        keys = tl.load(k + at_k, (key < seq_k)[:, None] & real_column, 0.0)
+        column_mask = (column < HEAD_DIM)[None, :]
+        q_offsets = query[:, None] * HEAD_DIM + column[None, :]
+        queries = tl.load(q + q_offsets, (query < seq_q)[:, None] & column_mask, 0.0)
+        k_offsets = key[:, None] * HEAD_DIM + column[None, :]
+        keys = tl.load(k + k_offsets, (key < seq_k)[:, None] & column_mask, 0.0)
         scores = tl.dot(queries, keys.T, scores, input_precision=PRECISION)
 
     # What a query may not see is -inf, which softmax makes 0.
     scores *= scale
     if CAUSAL:
         scores = tl.where(key[None, :] <= query[:, None], scores, -float("inf"))
-    real = (query < seq_q)[:, None] & (key < seq_k)[None, :]
-    tl.store(square + query[:, None].to(tl.int64) * seq_k + key[None, :], scores, real)
+    mask = (query < seq_q)[:, None] & (key < seq_k)[None, :]
+    tl.store(square + query[:, None].to(tl.int64) * seq_k + key[None, :], scores, mask)
 
 
 @triton.jit
@@ -115,8 +115,8 @@ def pv_kernel(
     first_query = tl.program_id(0) % tiles_q * BLOCK_Q
     query = first_query + tl.arange(0, BLOCK_Q)
     column = tl.arange(0, PADDED_DIM)
-    real_query = (query < seq_q)[:, None]
-    real_column = (column < HEAD_DIM)[None, :]
+    query_mask = (query < seq_q)[:, None]
+    column_mask = (column < HEAD_DIM)[None, :]
     square += head * seq_q * seq_k
     v += head * seq_k * HEAD_DIM
     out += head * seq_q * HEAD_DIM
@@ -128,11 +128,11 @@ def pv_kernel(
     accumulator = tl.zeros([BLOCK_Q, PADDED_DIM], tl.float32)
     for first_key in range(0, stop, BLOCK_K):
         key = first_key + tl.arange(0, BLOCK_K)
-        at_square = query[:, None].to(tl.int64) * seq_k + key[None, :]
-        weights = tl.load(square + at_square, real_query & (key < stop)[None, :], 0.0)
-        at_v = key[:, None] * HEAD_DIM + column[None, :]
-        values = tl.load(v + at_v, (key < stop)[:, None] & real_column, 0.0)
+        square_offsets = query[:, None].to(tl.int64) * seq_k + key[None, :]
+        weights = tl.load(square + square_offsets, query_mask & (key < stop)[None, :], 0.0)
+        v_offsets = key[:, None] * HEAD_DIM + column[None, :]
+        values = tl.load(v + v_offsets, (key < stop)[:, None] & column_mask, 0.0)
         weights = weights.to(values.dtype)
         accumulator = tl.dot(weights, values, accumulator, input_precision=PRECISION)
-    at_out = query[:, None] * HEAD_DIM + column[None, :]
-    tl.store(out + at_out, accumulator.to(out.dtype.element_ty), real_query & real_column)
+    out_offsets = query[:, None] * HEAD_DIM + column[None, :]
+    tl.store(out + out_offsets, accumulator.to(out.dtype.element_ty), query_mask & column_mask)
