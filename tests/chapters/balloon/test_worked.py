@@ -19,10 +19,10 @@ def test_the_sizes_are_those_of_tensors():
 
 def test_the_flash_backend_keeps_what_the_rule_says_and_one_kib():
     sms = int(H200["sms"].value)
-    assert [worked.parts(words, sms) for words in worked.SPLIT_LENGTHS] == [8, 8, 4, 2, 1]
+    assert [worked.split_count(words, sms) for words in worked.SPLIT_LENGTHS] == [8, 8, 4, 2, 1]
     peaks = {row["n"]: row["peak"] for row in records.table("prefill_memory", "forward") if row["form"] == "sdpa_flash"}
     for words in worked.SPLIT_LENGTHS:
-        kept = fused_peak_bytes(words, 128, 2) + worked.kept_by_parts(words, sms)
+        kept = fused_peak_bytes(words, 128, 2) + worked.split_bytes(words, sms)
         assert round(peaks[words] * 2**20) == kept + 1024
 
 

@@ -73,7 +73,7 @@ def gigabytes(row: dict) -> float:
 def points(rows: list[dict]) -> dict[str, list[list]]:
     """Of each form: GB, milliseconds, a label where there is room for one, and what the pointer shows."""
     few = len({(row["batch"], row["heads"]) for row in rows}) == 1
-    own = {form: plot.where(rows, form=form) for form in FORMS}
+    own = {form: plot.rows_with(rows, form=form) for form in FORMS}
     return {
         "x": [[gigabytes(row) for row in found] for found in own.values()],
         "y": [[row["median"] for row in found] for found in own.values()],
