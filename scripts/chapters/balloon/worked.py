@@ -18,14 +18,14 @@ def split_count(words: int, sms: int) -> int:
     It takes the smallest number of parts that fills the GPU nearly as well as the best does: ``num_splits_heuristic``
     in PyTorch's flash_api.cpp, which reckons with two blocks of queries on an SM.
     """
-    query_blocks, places = ceil(words / BLOCK_QUERIES), 2 * sms
-    if query_blocks >= 0.8 * places:
+    query_blocks, slots = ceil(words / BLOCK_QUERIES), 2 * sms
+    if query_blocks >= 0.8 * slots:
         return 1
     key_blocks = ceil(words / BLOCK_KEYS)
     filled = {}
-    for count in range(1, min(128, places, key_blocks) + 1):
+    for count in range(1, min(128, slots, key_blocks) + 1):
         if count == 1 or ceil(key_blocks / count) != ceil(key_blocks / (count - 1)):
-            waves = query_blocks * count / places
+            waves = query_blocks * count / slots
             filled[count] = waves / ceil(waves)
     return min(count for count, share in filled.items() if share >= 0.85 * max(filled.values()))
 

@@ -177,10 +177,10 @@ def paged(board: Board) -> None:
         x = 22 + 55 * page
         board.box(x, 118, 46, 60)
         board.words(x + 23, 194, str(page), 0.85)
-    for place, page in enumerate(PAGE_TABLE):
+    for index, page in enumerate(PAGE_TABLE):
         x = 22 + 55 * page
-        board.arrow(236 + 50 * place, 52, x + 23, 114)
-        held = min(PAGE_TOKENS, TOKENS - PAGE_TOKENS * place)
+        board.arrow(236 + 50 * index, 52, x + 23, 114)
+        held = min(PAGE_TOKENS, TOKENS - PAGE_TOKENS * index)
         board.hatch(x, 118, 46, 60 * held / PAGE_TOKENS)
     board.words(22, 220, f"token 5:  5 div {PAGE_TOKENS}, 5 mod {PAGE_TOKENS}", 0.9, at="left")
     with board.answer():

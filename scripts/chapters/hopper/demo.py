@@ -52,8 +52,8 @@ def most_blocks(blocks: list[int], back: bool = False) -> int:
     back: every other round begins with the last program
     """
     has = [0] * SMS
-    for place, length in enumerate(blocks):
-        number, program = divmod(place, SMS)
+    for index, length in enumerate(blocks):
+        number, program = divmod(index, SMS)
         has[-1 - program if back and number % 2 else program] += length
     return max(has)
 

@@ -20,7 +20,7 @@ NAMES = ("1st", "2nd", "3rd", *(f"{number}th" for number in range(4, 10)))
 def worksheet(draw: random.Random) -> Worksheet | None:
     words = [(*draw.choice(STARTS), draw.randrange(3)) for _ in range(3)]
     asks, offers = draw.sample(PLACES, 2)
-    q, k = ([[word[place] for place in places] for word in words] for places in (asks, offers))
+    q, k = ([[word[index] for index in indices] for word in words] for indices in (asks, offers))
     v = [[5 * word[3], 5 * (sum(word[:3]) - word[3])] for word in words]
     dots = [[a * c + b * d for c, d in q] for a, b in k]  # of head 2, for which q and k are exchanged
     if len(set(words)) < 3 or v[0] == v[1] or len(set(map(tuple, k))) < 3 or any(len(set(row)) < 2 for row in dots):

@@ -42,8 +42,8 @@ def figure() -> go.Figure:
         )
     hover = "%{name}, %{customdata[0]}: %{y:.3g} ms for %{x:.3g} GB, error %{customdata[1]:.2g} %"
     first = points(next(iter(settings.values())))
-    for place, style in enumerate(FORMS.values()):
-        own = {attribute: values[place] for attribute, values in first.items()}
+    for index, style in enumerate(FORMS.values()):
+        own = {attribute: values[index] for attribute, values in first.items()}
         fig.add_scatter(
             textposition="top center",
             **own,

@@ -37,13 +37,13 @@ def figure() -> go.Figure:
         settings.setdefault(setting(row, what), []).append(row)
     fig, of_traces = go.Figure(), []
     for label, rows in settings.items():
-        for place, (form, style) in enumerate(FORMS.items()):
+        for index, (form, style) in enumerate(FORMS.items()):
             found = sorted(plot.rows_with(rows, form=form), key=lambda row: row["tokens"])
             found = [row for row in found if row["percent"] is not None]
             if not found:
                 continue
             fig.add_scatter(
-                x=[row["tokens"] * APART ** (place - len(FORMS) // 2) for row in found],
+                x=[row["tokens"] * APART ** (index - len(FORMS) // 2) for row in found],
                 customdata=[f"{row['tokens']:,}" for row in found],
                 y=[row["percent"] for row in found],
                 error_y=plot.error_bars(found, "percent"),
