@@ -12,6 +12,9 @@ NPM_LOCK = PATH="$$PATH:$(CURDIR)/.venv/bin" npm install --package-lock-only --i
 # Whoever waits for a browser leaves a processor idle, so the tests have one process more than there are processors.
 PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + 1)) $(RUN) pytest
 
+# The tests of drawings that need no torch: to import it takes longer than they do.
+DRAWINGS = tests/docs/test_drawings.py $(shell grep -L "import torch" tests/chapters/*/test_page.py)
+
 # $(call step,NAME,COMMAND) runs a command, and says in a line how many seconds it took.
 step = @from=$$(date +%s); $(2) && echo "==> $(1): $$(($$(date +%s) - from)) s"
 
@@ -32,7 +35,8 @@ site:  ## build the site into site/; with a GPU, first run what is stale or miss
 	@rm -rf site && mv build/site site  # a build that stops leaves the last site as it was
 	@echo "Built. Read it: $(PYTHON) -m http.server --directory site, then open http://localhost:8000"
 
-check: lint  ## lint, then what a changed page can break: records, facts, equations, values, links; a strict build, in under 20 s
+check: lint  ## lint, then what a changed page can break: drawings, records, facts, equations, values, links; in under 20 s
+	$(call step,drawings,$(RUN) pytest -qq -o addopts=--import-mode=importlib --confcutdir=tests/chapters $(DRAWINGS))
 	$(call step,pages,$(MKDOCS) build --strict --quiet --site-dir build/check)
 
 test: lint  ## lint, then test everything that this machine can run

@@ -140,7 +140,7 @@ def test_what_a_demo_takes_from_a_board_reads_no_record():
         ("from .scaling import figure", {".scaling"}),
         ("def figure():\n    import tests.budget", {"tests.budget"}),
         ("import math\nfrom scripts import records\nfrom kernels.bench.cost import flops", set()),
-        ("from scripts.chapters.balloon.worked import parts", set()),
+        ("from scripts.chapters.balloon.worked import split_count", set()),
     ],
 )
 def test_a_figure_that_imports_another_room_is_found(line, found):

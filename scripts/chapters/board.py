@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 
-from scripts.chapters.handwriting import written
+from scripts.chapters.handwriting import line_svg
 
 WIDTH, HEIGHT = 480, 270
 OLD, NEW, SOFT, PAPER = "#2b2b33", "#c0392b", "#b9b4a8", "#fffefb"
@@ -105,7 +105,7 @@ class Board:
         """
         if size < SMALLEST:
             raise ValueError(f"step {self.steps}: {text}: size {size} is too small on paper; from {SMALLEST} on")
-        svg, width = written(text, size, self.hand)
+        svg, width = line_svg(text, size, self.hand)
         left = {"middle": x - width / 2, "left": x, "right": x - width}[at]
         area = (left, y - 8 * size, left + width, y + 8 * size)
         self.add(f'<g transform="translate({left:.1f} {y:.1f})">{svg}</g>', area, text)

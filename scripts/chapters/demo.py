@@ -43,7 +43,7 @@ def plain(number: float, form: str = ".4g") -> str:
     return f"{round(float(number), 6) + 0.0:{form}}"
 
 
-def per_cent(shares: Iterable[float]) -> str:
+def percents(shares: Iterable[float]) -> str:
     """40 20 40 %."""
     return " ".join(f"{100 * float(share):.0f}" for share in shares) + " %"
 

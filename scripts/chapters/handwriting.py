@@ -36,7 +36,7 @@ def glyphs() -> dict[str, tuple[int, int, list[Stroke]]]:
     return json.loads(FONT.read_text(encoding="utf-8"))
 
 
-def written(text: str, size: float, hand: random.Random) -> tuple[str, float]:
+def line_svg(text: str, size: float, hand: random.Random) -> tuple[str, float]:
     """The strokes of a line of writing that begins at 0, 0, its middle, and how wide it is in pixels."""
     x, paths = 0.0, []
     for shift, raised, sup, level in PART.findall(text.translate(SAME)):

@@ -17,7 +17,7 @@ from kernels.bench.hardware import H100
 from scripts import records
 
 
-def where(rows: list[dict], **wanted: object) -> list[dict]:
+def rows_with(rows: list[dict], **wanted: object) -> list[dict]:
     """The rows of a table that have these values."""
     return [row for row in rows if wanted.items() <= row.items()]
 

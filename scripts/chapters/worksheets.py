@@ -62,14 +62,14 @@ class Worksheet:
 
     def html(self, version: str, key: bool) -> str:
         """A page by itself, ready to print."""
-        head = "".join(f"<th>{marked(cell)}</th>" for cell in self.head)
+        head = "".join(f"<th>{text_html(cell)}</th>" for cell in self.head)
         rows = "".join(f"<tr>{''.join(f'<td>{cell_html(cell, key)}</td>' for cell in row)}</tr>" for row in self.rows)
-        questions = "".join(f"<li>{marked(ask)}{answer_html(answer, key)}</li>" for ask, answer in self.questions)
+        questions = "".join(f"<li>{text_html(ask)}{answer_html(answer, key)}</li>" for ask, answer in self.questions)
         what, body = (f"Key to worksheet {version}", "") if key else (f"Worksheet {version}", ' class="blank"')
         return (
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{what}: {escape(self.title)}</title>'
             f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body{body}><main>'
-            f"<h1>{escape(self.title)}</h1>{''.join(f'<p>{marked(text)}</p>' for text in self.given)}"
+            f"<h1>{escape(self.title)}</h1>{''.join(f'<p>{text_html(text)}</p>' for text in self.given)}"
             f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><ol>{questions}</ol></main>"
             f"<footer>The Attention Kernel Handbook · {what}</footer></body></html>\n"
         )
@@ -82,7 +82,7 @@ class Worksheet:
         ]
 
 
-def marked(text: str) -> str:
+def text_html(text: str) -> str:
     """Raised, lowered, with signs and commas as print has them, and no row of numbers broken at the end of a line."""
     text = DASH.sub("\N{EN DASH}", HYPHEN.sub("\N{MINUS SIGN}", text))
     text = LONG.sub(lambda number: f"{int(number[0]):,}", text)
@@ -92,12 +92,12 @@ def marked(text: str) -> str:
 
 def cell_html(cell: str, key: bool) -> str:
     if not isinstance(cell, Blank):
-        return marked(cell)
-    return f'<span class="key">{marked(cell)}</span>' if key else ""
+        return text_html(cell)
+    return f'<span class="key">{text_html(cell)}</span>' if key else ""
 
 
 def answer_html(answer: str, key: bool) -> str:
-    return f' <span class="key">{marked(answer)}</span>' if key else '<span class="line"></span>'
+    return f' <span class="key">{text_html(answer)}</span>' if key else '<span class="line"></span>'
 
 
 def chapters() -> list[str]:
@@ -130,22 +130,22 @@ def pages() -> Iterator[tuple[str, str]]:
             yield f"{chapter}/{version}-key.html", sheet.html(version, key=True)
 
 
-def rows_of(rows: list) -> str:
+def rows_text(rows: list) -> str:
     """A matrix in a line of text: [1, 0], [0, 1]."""
     return ", ".join(f"[{', '.join(map(str, row))}]" for row in rows)
 
 
-def counted(number: int) -> str:
+def with_commas(number: int) -> str:
     """8192 and 16,384: with a comma from five digits on."""
     return f"{number:,}" if number > 9999 else str(number)
 
 
-def listed(numbers: Sequence) -> str:
+def list_text(numbers: Sequence) -> str:
     """A list in a line of text: [3.75, 6.25]."""
     return f"[{', '.join(f'{float(number):g}' for number in numbers)}]"
 
 
-def sized(bytes_: int) -> str:
+def bytes_text(bytes_: int) -> str:
     """A power of 2, or a few times one, in KiB, MiB, GiB or TiB."""
     unit = min((bytes_.bit_length() - 1) // 10, 4)
     return f"{bytes_ / 2 ** (10 * unit):,.4g} {['bytes', 'KiB', 'MiB', 'GiB', 'TiB'][unit]}"

@@ -112,9 +112,8 @@ def chain(tokens: list[Token], text: str) -> Equation | None:
         within = rounding_error(right, always=single or isinstance(other, Vector))
         in_its_unit = one * (unit(right) or 1) if not unit(left) else one  # 989 ÷ 3.35 = 295 FLOP a byte
         if not wrong and not agree(one, other, within) and not agree(in_its_unit, other, within):
-            wrong = (
-                f"{text[left[0].start : left[-1].end]} is {formatted(one)}, not {text[right[0].start : right[-1].end]}"
-            )
+            found, typed = (text[member[0].start : member[-1].end] for member in (left, right))
+            wrong = f"{found} is {in_unit(one, other, left, right)}, not {typed}"
         results += [(right[0].start, right[-1].end)] * single
         checked += left + right
     return Equation(checked[0].start, checked[-1].end, wrong, results) if checked else None
@@ -202,5 +201,14 @@ def agree(one: float | Vector, other: float | Vector, within: list[float]) -> bo
     return all(abs(a - b) <= off * (1 + 1e-6) + 1e-9 * abs(b) for a, b, off in numbers)
 
 
-def formatted(value: float | Vector) -> str:
-    return f"[{', '.join(f'{each:.6g}' for each in value)}]" if isinstance(value, Vector) else f"{value:.6g}"
+def in_unit(one: float | Vector, other: float | Vector, left: list[Token], right: list[Token]) -> str:
+    """Returns what the left member comes to as the right one is typed: 2 MiB, and not 2,097,152."""
+    scale = unit(right) or 1
+
+    def off(value: float | Vector) -> float:
+        return sum(abs(a - b / scale) for a, b in zip(numbers_in(value), numbers_in(other), strict=False))
+
+    value = one if not unit(left) and off(one) < off(one / scale) else one / scale  # 2 · 3 = 6 GB
+    numbers = [f"{each:,.{10 if each % 1 == 0 else 6}g}" for each in numbers_in(value)]
+    typed_unit = next((token.text for token in reversed(right) if token.kind == "unit"), "")
+    return (f"[{', '.join(numbers)}]" if isinstance(value, Vector) else numbers[0]) + typed_unit

@@ -111,11 +111,11 @@ class Build(BasePlugin):
 
     def on_page_markdown(self, markdown, page, config, files):
         before = page.file.content_string.count("\n") - markdown.count("\n")  # lines of front matter
-        earlier = is_earlier(page.file.content_string)
+        earlier, errors = is_earlier(page.file.content_string), []
         if page.file.src_uri.endswith(".ipynb"):
             page.edit_url = repository.edit_address(self.reader.path(page.file.name), self.reader.root, config.repo_url)
         else:
-            typed_page = PageContext(text=markdown, first_line=before + 1, source=page.file.src_uri, is_earlier=earlier)
+            typed_page = PageContext("", markdown, before + 1, page.file.src_uri, earlier, errors=errors)
             typed_page.refuse_typed_html()
             typed_page.check_numbers()
             typed_page.check_chapter_numbers({each.name: each.number for each in self.chapters})
@@ -124,7 +124,7 @@ class Build(BasePlugin):
         if sheet := navigation.sheet_name(page.file.src_uri):
             markdown = self.sheets.lay_out(markdown, sheet, "../" * page.url.count("/"))
         search.set_boost(page, self.terms)
-        self.fences.set_page(PageContext(page.url, markdown, before + 1, page.file.src_uri, earlier))
+        self.fences.set_page(PageContext(page.url, markdown, before + 1, page.file.src_uri, earlier, errors=errors))
         if page.file.src_uri.startswith(("chapters/", "whiteboard/")) and page.file.name != "notes":
             markdown = f"{markdown}\n\n{self.abbreviations}"
         self.pages.use_cached(page, markdown, files)
@@ -142,6 +142,7 @@ class Build(BasePlugin):
 
     def on_page_content(self, html, page, config, files):
         if self.pages.is_cached:
+            self.fences.page.stop_at_errors()  # in what is typed
             return html
         if page.file.src_uri.endswith(".ipynb"):
             html = self.snippets.finish(html, page.file.name)

@@ -55,8 +55,11 @@ def on_serve(server, config, builder):
                 logging.getLogger("mkdocs.handbook").error(traceback.format_exc())
 
     def show(environ, start_response):
+        heads = []
+        answer = serve(environ, lambda *head: heads.append(head))  # once a build that goes on has ended
         if not stopped or environ["PATH_INFO"].startswith("/livereload/"):
-            return serve(environ, start_response)
+            start_response(*heads[0])
+            return answer
         start_response("500 The build stopped", [("Content-Type", "text/html; charset=utf-8")])
         page = '<meta http-equiv="refresh" content="2"><h1>The build stopped</h1><pre style="white-space: pre-wrap">'
         return [(page + html.escape(messages.getvalue())).encode()]

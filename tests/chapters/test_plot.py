@@ -37,7 +37,7 @@ def test_ticks_stand_where_they_say():
 
 def test_rows_are_chosen_by_their_values():
     rows = [{"form": "a", "n": 1}, {"form": "a", "n": 2}, {"form": "b", "n": 1}]
-    assert plot.where(rows, form="a", n=1) == rows[:1] and plot.where(rows) == rows
+    assert plot.rows_with(rows, form="a", n=1) == rows[:1] and plot.rows_with(rows) == rows
 
 
 def test_a_switch_shows_the_traces_of_one_choice_and_always_those_of_none():

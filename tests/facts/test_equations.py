@@ -42,6 +42,22 @@ def test_an_equation_is_computed(right, wrong):
     assert any(each.wrong for each in equations(to_plain_text(wrong)))
 
 
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("64 · 8192 · 4 bytes = 3 MiB", "2 MiB, not 3 MiB"),
+        ("64 · 8192 · 4 = 3 MiB", "2 MiB, not 3 MiB"),
+        ("64 · 8192 · 4 bytes = 2,097,153 bytes", "2,097,152 bytes, not 2,097,153 bytes"),
+        ("2 · 3 = 7 GB", "6 GB, not 7 GB"),
+        ("1 ÷ 3 = 32 %", "33.3333 %, not 32 %"),
+        ("[1, 2] · 2 = [2, 5] GB", "[2, 4] GB, not [2, 5] GB"),
+    ],
+)
+def test_what_it_comes_to_is_said_in_the_unit_of_the_page(text, said):
+    (found,) = equations(text)
+    assert found.wrong.endswith(f" is {said}")
+
+
 @pytest.mark.parametrize("text", FREE)
 def test_what_has_names_is_free(text):
     assert not any(each.wrong for each in equations(to_plain_text(text)))

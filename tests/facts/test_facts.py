@@ -156,7 +156,7 @@ def test_marks_inside_code_are_none():
     assert [(said, name) for _, said, name in facts.marks(text)] == [("half", "one"), ("two lines", "other.four")]
 
 
-def test_the_command_writes_todays_words(monkeypatch, tmp_path):
+def test_the_command_writes_todays_words_and_says_where(monkeypatch, tmp_path, capsys):
     from scripts.facts import __main__ as command
 
     name, fact = next(iter(FACTS.items()))
@@ -167,5 +167,9 @@ def test_the_command_writes_todays_words(monkeypatch, tmp_path):
     monkeypatch.setattr(command, "DOCS", tmp_path)
     assert command.main() == 1  # because of the fact that isn't there
     assert page.read_text().startswith(f"One [{fact()}]{{fact={name}}} and")
+    changed, missing = capsys.readouterr().out.splitlines()
+    where = f"docs/{chapter.replace('_', '-')}/index.md"
+    assert changed == f"{where}:1: 'other words' is now {fact()!r}"
+    assert missing.startswith(f"{where}:2: there is no fact nothing")
     page.write_text(f"[{fact()}]{{fact={name}}}")
     assert command.main() == 0

@@ -41,6 +41,7 @@ def build_stops(page: str, text: str) -> bool:
     FENCES.set_page(typed)
     try:
         typed.check_numbers()
+        typed.stop_at_errors()
         for _, words, name in facts.marks(text):
             FENCES.fact(name, words)
     except FenceError:

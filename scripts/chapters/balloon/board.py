@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from kernels.bench.cost import eager_peak_bytes, fused_peak_bytes, mib, qkvo_bytes, square_bytes
 from scripts import records
-from scripts.chapters.balloon.worked import BYTES, HEAD_DIM, HEADS, POINTS, SENTENCES, WORDS
+from scripts.chapters.balloon.worked import BYTES, CURVE_WORDS, HEAD_DIM, HEADS, SENTENCES, WORDS
 from scripts.chapters.board import Board
 
 SIDE, THIN = 112, 14  # pixels: N is 8 · d, as in the chapter's drawing
@@ -160,11 +160,11 @@ def curves(board: Board) -> None:
     tried = records.table("balloon", "limit")
     shortest = tried[-1]["longest"] + tried[-1]["gap"]  # at which the three lines ran out of memory
     card = records.read("balloon").chip
-    lines, fused = ([mib(count(n, 128, 2)) for n in POINTS] for count in (eager_peak_bytes, fused_peak_bytes))
+    lines, fused = ([mib(count(n, 128, 2)) for n in CURVE_WORDS] for count in (eager_peak_bytes, fused_peak_bytes))
     board.step(
-        f"Memory against words. The three lines rise with N squared, {lines[0]:,.0f} MiB at {POINTS[0]:,} words and "
-        f"{lines[1]:,.0f} at {POINTS[1]:,}; a cross stands at {shortest:,}, where our {card} ran out. FlashAttention "
-        f"rises with N, to {fused[1]:.1f} MiB, and so lies on the axis."
+        f"Memory against words. The three lines rise with N squared, {lines[0]:,.0f} MiB at {CURVE_WORDS[0]:,} words "
+        f"and {lines[1]:,.0f} at {CURVE_WORDS[1]:,}; a cross stands at {shortest:,}, where our {card} ran out. "
+        f"FlashAttention rises with N, to {fused[1]:.1f} MiB, and so lies on the axis."
     )
     board.erase("sizes", "alive")
     # The cross stands at one place whatever its number is, because that is as large as the card's memory.
@@ -183,7 +183,7 @@ def curves(board: Board) -> None:
             board.words(x + 16, y + 16, f"{shortest:,}", 0.8, at="left")
             board.words(x + 16, y + 38, "ran out:", 0.8, at="left")
             board.words(x + 16, y + 60, card, 0.8, at="left")
-        for n, size in zip(POINTS, lines, strict=True):
+        for n, size in zip(CURVE_WORDS, lines, strict=True):
             x, y = place(n)
             board.ring(x, y, 9, 9)
             board.line((x, floor - 5), (x, floor + 5))

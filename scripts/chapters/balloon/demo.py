@@ -8,7 +8,7 @@ import torch
 
 from kernels.bench.cost import eager_peak_bytes, fused_peak_bytes, gib, mib, qkvo_bytes
 from kernels.reference import attention
-from scripts.chapters.balloon.worked import BYTES, HEAD_DIM, HEADS, POINTS, SENTENCES, WORDS
+from scripts.chapters.balloon.worked import BYTES, CURVE_WORDS, HEAD_DIM, HEADS, SENTENCES, WORDS
 from scripts.chapters.demo import table
 
 SNIPPET = "balloon"
@@ -26,7 +26,7 @@ def lines() -> Iterator[str]:
     sizes = [[name, f"{one[name]:g} MiB", f"{gib(tensor.nbytes):g} GiB"] for name, tensor in tensors.items()]
     yield from table(["", "one head", f"all {slices}"], *sizes)
     yield f"peak of one head: {mib(eager_peak_bytes(WORDS, HEAD_DIM, BYTES)):g} MiB"
-    for n in POINTS:
+    for n in CURVE_WORDS:
         lines_, fused = (mib(count(n, 128, 2)) for count in (eager_peak_bytes, fused_peak_bytes))
         yield f"{n:,} words, d = 128: {lines_:,.0f} MiB; FlashAttention {fused:g} MiB"
     yield ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from kernels.bench.cost import qkvo_bytes, square_bytes
-from scripts.chapters.worksheets import Blank, Worksheet, sized
+from scripts.chapters.worksheets import Blank, Worksheet, bytes_text
 
 TYPES = {"FP32": 4, "FP16": 2}
 
@@ -25,12 +25,12 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         ],
         head=["What", "One head, a power of 2", "One head", f"All {heads} heads"],
         rows=[
-            [what, Blank(f"2^{{{bytes_.bit_length() - 1}}}"), Blank(sized(bytes_)), Blank(sized(bytes_ * heads))]
-            for bytes_, what in each
+            [what, Blank(f"2^{{{size.bit_length() - 1}}}"), Blank(bytes_text(size)), Blank(bytes_text(size * heads))]
+            for size, what in each
         ],
         questions=[
             ("How many times as large as Q is the square?", f"{n // d} = N ÷ d"),
-            ("Softmax reads one square and writes another. What do both take, one head?", sized(2 * each[1][0])),
+            ("Softmax reads one square and writes another. What do both take, one head?", bytes_text(2 * each[1][0])),
             ("Twice as many words: how many times the square?", "4"),
         ],
     )

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from kernels.bench.cost import attention_flops, qkvo_bytes, requested_bytes
 from kernels.bench.hardware import H100
 from scripts import records
-from scripts.chapters.blocks_of_keys.worked import KEYS, LONG, QUERY, SHARING, VALUES, N
+from scripts.chapters.blocks_of_keys.worked import KEYS, QUERY, STRIP_KEYS, STRIP_QUERIES, VALUES, N
 from scripts.chapters.board import Board
 
 WORDS, WIDTH = 16_384, 2048  # of the ladder's run: in all sentences, in all heads
@@ -39,7 +39,7 @@ def blends(size: int = 2) -> list[list[float]]:
     return [[sum(column) for column in zip(*weighed[i : i + size], strict=True)] for i in range(0, len(weighed), size)]
 
 
-def listed(numbers: list[float]) -> str:
+def vector(numbers: list[float]) -> str:
     return "[" + ", ".join(f"{number:g}" for number in numbers) + "]"
 
 
@@ -159,8 +159,8 @@ def columns(board: Board) -> None:
     given = [round(share, 1) for share in shares()]
     board.step(
         f"The shares stand upright beside the values: {given[0]:g} and {given[1]:g}, then {given[2]:g} and 0. Each "
-        f"value row times its share, summed down the columns: {listed(brought[0])} and {listed(brought[1])}, "
-        f"together {listed(whole)}."
+        f"value row times its share, summed down the columns: {vector(brought[0])} and {vector(brought[1])}, "
+        f"together {vector(whole)}."
     )
     board.erase("tile", "nobody")
     with board.group("down"):
@@ -177,9 +177,9 @@ def columns(board: Board) -> None:
                 board.matrix(254, top, [*weighed, *[("0", "0")] * absent], w=40, h=26)
             with board.answer():
                 board.arrow(364, top + 4, 364, top + 50)
-                board.words(412, top + 26, listed(brought[block]))
+                board.words(412, top + 26, vector(brought[block]))
         with board.answer():
-            board.words(20, 246, f"{listed(brought[0])} + {listed(brought[1])} = {listed(whole)}", 1.1, at="left")
+            board.words(20, 246, f"{vector(brought[0])} + {vector(brought[1])} = {vector(whole)}", 1.1, at="left")
 
 
 def bounds() -> tuple[float, float, float, float]:
@@ -238,8 +238,8 @@ def ladder(board: Board) -> None:
 
 def sharing(board: Board) -> None:
     board.step(
-        f"One number of K, {BYTES} bytes: with one query 2 FLOP, {2 // BYTES} FLOP a byte; with {SHARING} queries "
-        f"{2 * SHARING // BYTES} FLOP a byte, a fan of arrows from the key."
+        f"One number of K, {BYTES} bytes: with one query 2 FLOP, {2 // BYTES} FLOP a byte; with {STRIP_QUERIES} "
+        f"queries {2 * STRIP_QUERIES // BYTES} FLOP a byte, a fan of arrows from the key."
     )
     board.erase("ladder")
     with board.group("sharing"):
@@ -252,26 +252,26 @@ def sharing(board: Board) -> None:
             for i in range(4):
                 board.arrow(126, 185, 196, 140 + 30 * i)
                 board.box(204, 129 + 30 * i, 40, 22, "q", 0.8)
-            board.words(224, 250, f"{SHARING} queries", 0.8)
-            board.words(270, 185, f"{SHARING} · 2 ÷ {BYTES} = {SHARING * 2 // BYTES}", 0.95, at="left")
+            board.words(224, 250, f"{STRIP_QUERIES} queries", 0.8)
+            board.words(270, 185, f"{STRIP_QUERIES} · 2 ÷ {BYTES} = {STRIP_QUERIES * 2 // BYTES}", 0.95, at="left")
         board.words(360, 48, "FLOP a byte", 0.8)
 
 
 def strip(board: Board) -> None:
-    whole, registers = SHARING * LONG * 4, int(H100["registers per SM"].value)
-    rows = registers // (LONG * 4)
+    whole, registers = STRIP_QUERIES * STRIP_KEYS * 4, int(H100["registers per SM"].value)
+    rows = registers // (STRIP_KEYS * 4)
     board.step(
-        f"A strip of {SHARING} rows by {LONG} scores, {whole >> 20} MiB, with {rows} of its rows shaded: "
+        f"A strip of {STRIP_QUERIES} rows by {STRIP_KEYS} scores, {whole >> 20} MiB, with {rows} of its rows shaded: "
         f"{registers >> 10} KiB, all the registers of an SM."
     )
     board.erase("sharing")
     left, top, width, height = 90, 66, 360, 128
     board.box(left, top, width, height)
-    board.words(240, 44, f"{LONG} keys", 0.9)
-    board.words(46, 120, str(SHARING), 1.1)
+    board.words(240, 44, f"{STRIP_KEYS} keys", 0.9)
+    board.words(46, 120, str(STRIP_QUERIES), 1.1)
     board.words(46, 144, "queries", 0.8)
-    shaded = height * rows / SHARING
-    board.words(118, 144, f"{SHARING} · {LONG} · 4 bytes", 0.95, at="left")
+    shaded = height * rows / STRIP_QUERIES
+    board.words(118, 144, f"{STRIP_QUERIES} · {STRIP_KEYS} · 4 bytes", 0.95, at="left")
     with board.answer():
         board.line((left, top + shaded), (left + width, top + shaded))
         board.hatch(left, top, width, shaded, gap=8)

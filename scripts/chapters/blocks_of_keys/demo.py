@@ -11,8 +11,8 @@ from kernels.bench.cost import mib
 from kernels.bench.hardware import H100
 from kernels.first.key_blocks import BLOCK_K, key_blocks_attention
 from kernels.softmax import safe_softmax
-from scripts.chapters.blocks_of_keys.worked import KEYS, LONG, QUERY, SHARING, VALUES, N
-from scripts.chapters.demo import DEVICE, per_cent, table, vector
+from scripts.chapters.blocks_of_keys.worked import KEYS, QUERY, STRIP_KEYS, STRIP_QUERIES, VALUES, N
+from scripts.chapters.demo import DEVICE, percents, table, vector
 from scripts.chapters.three_matmuls.worked import number
 
 SNIPPET = "key_blocks"
@@ -35,7 +35,7 @@ def lines() -> Iterator[str]:
         products = " ".join([*map(vector, keys[block] * query), *["-"] * none])
         masked = torch.nn.functional.pad(scores[block], (0, max(none, 0)), value=-torch.inf)
         shares = torch.nn.functional.pad(written[block], (0, max(none, 0)))
-        cells = [products, listed(keys[block] @ query), listed(masked), per_cent(shares)]
+        cells = [products, scores_text(keys[block] @ query), scores_text(masked), percents(shares)]
         rows.append([at // SIZE + 1, *cells, vector(written[block] @ values[block])])
     yield from table(["block", "products", "sums", "÷ √2", "shares", "blend"], *rows)
     q, k, v = (x.float().view(1, 1, -1, x.shape[-1]) for x in (query, keys, values))
@@ -44,9 +44,10 @@ def lines() -> Iterator[str]:
     with_zero = torch.cat([scores, scores.new_zeros(1)])
     nobody = safe_softmax(with_zero)[-1]
     yield f"with 0 for -∞: the exponentials add up to {with_zero.exp().sum():.2f}, {100 * nobody:.0f} % to nobody"
-    strip, registers = SHARING * LONG * 4, H100["registers per SM"].value
-    yield f"the strip: {mib(strip):.0f} MiB; registers {registers / 2**10:.0f} KiB, {registers // (LONG * 4):.0f} rows"
+    strip, registers = STRIP_QUERIES * STRIP_KEYS * 4, H100["registers per SM"].value
+    rows = registers // (STRIP_KEYS * 4)
+    yield f"the strip: {mib(strip):.0f} MiB; registers {registers / 2**10:.0f} KiB, {rows:.0f} rows"
 
 
-def listed(numbers: torch.Tensor) -> str:
+def scores_text(numbers: torch.Tensor) -> str:
     return " ".join(number(value) if value > -torch.inf else "-∞" for value in numbers.tolist())

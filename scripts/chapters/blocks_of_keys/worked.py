@@ -4,4 +4,4 @@ N = 512
 QUERY = (1, 0)
 KEYS = ((1, 0), (0, 1), (1, 1))
 VALUES = ((10, 0), (0, 10), (5, 5))
-LONG, SHARING = 8192, 64  # words and queries of the strip
+STRIP_KEYS, STRIP_QUERIES = 8192, 64  # words and queries of the strip

@@ -7,8 +7,8 @@ import random
 
 from kernels.bench.cost import qkvo_bytes, requested_bytes
 from kernels.bench.hardware import H100
-from scripts.chapters.rounded_shares import HANDED, POWERS, of_dots, percent
-from scripts.chapters.worksheets import Blank, Worksheet, counted, listed, rows_of, sized
+from scripts.chapters.rounded_shares import POWERS, POWERS_TEXT, output_of_dots, percent
+from scripts.chapters.worksheets import Blank, Worksheet, bytes_text, list_text, rows_text, with_commas
 
 ROWS = ((1, 0), (0, 1), (1, 1))
 VALUES = ((10, 0), (0, 10), (5, 5))
@@ -20,7 +20,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
     values = [draw.choice(VALUES) for _ in range(3)]
     products = [[a * b for a, b in zip(query, key, strict=True)] for key in keys]
     dots = [sum(product) for product in products]
-    output, terms = of_dots(dots, values), [POWERS[dot] for dot in dots]
+    output, terms = output_of_dots(dots, values), [POWERS[dot] for dot in dots]
     nobody = round(100 / (sum(terms) + 1))
     if not output or len(set(dots)) < 2 or len(set(values)) < 2 or len(set(keys)) < 3:
         return None
@@ -33,9 +33,9 @@ def worksheet(draw: random.Random) -> Worksheet | None:
     return Worksheet(
         title="A tile of two keys at a time",
         given=[
-            f"The query is [{query[0]}, {query[1]}]. The keys are {rows_of(keys)}, the values {rows_of(values)}. They "
-            "come in blocks of two, so the last row of the second block holds no key.",
-            f"To hand: 1/√2 = 0.71, 2/√2 = 1.41, and {HANDED}. Shares in whole per cent. Check: "
+            f"The query is [{query[0]}, {query[1]}]. The keys are {rows_text(keys)}, the values {rows_text(values)}. "
+            "They come in blocks of two, so the last row of the second block holds no key.",
+            f"To hand: 1/√2 = 0.71, 2/√2 = 1.41, and {POWERS_TEXT}. Shares in whole per cent. Check: "
             "the output adds up to 10.",
         ],
         head=["Row", "Query times key", "Score: summed, ÷ √2", "Exponential", "Share", "Share · value"],
@@ -43,7 +43,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
             *(
                 [
                     f"block {i // 2 + 1}, key {i + 1}",
-                    *map(Blank, (listed(of), score, f"{e:g}", f"{s} %", listed(blend))),
+                    *map(Blank, (list_text(of), score, f"{e:g}", f"{s} %", list_text(blend))),
                 ]
                 for i, (of, score, e, s, blend) in enumerate(cells)
             ),
@@ -52,7 +52,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         questions=[
             (
                 "What does each block bring, summed down the columns, and what is the output?",
-                f"{listed(first)} + {listed(brought[2])} = {listed(output)}",
+                f"{list_text(first)} + {list_text(brought[2])} = {list_text(output)}",
             ),
             (
                 "Somebody leaves 0 in the place of -∞. What do the four exponentials add up to, and what share goes to "
@@ -73,16 +73,16 @@ def counts(draw: random.Random) -> list[tuple[str, str]]:
         (
             f"{n} keys, in blocks of {block}: how often does the loop go round, and over how many places does a query "
             "go to put its scores into its row?",
-            f"{n // block} times; {n // block} · {n} = {counted(n * n // block)}",
+            f"{n // block} times; {n // block} · {n} = {with_commas(n * n // block)}",
         ),
         (
-            f"K and V of one head of {counted(words)} words, d = {d}, in 16 bits: how large are they? How much of "
+            f"K and V of one head of {with_commas(words)} words, d = {d}, in 16 bits: how large are they? How much of "
             f"them do all programs together ask for, with one query each, and with {queries} queries each?",
-            f"{sized(both)}; {sized(each)}; {sized(shared)}",
+            f"{bytes_text(both)}; {bytes_text(each)}; {bytes_text(shared)}",
         ),
         (
-            f"How large is one query's row of {counted(words)} scores in FP32, and how many such rows fit into the "
-            f"{sized(registers)} of registers of an SM?",
-            f"{sized(4 * words)}; {registers // (4 * words)}",
+            f"How large is one query's row of {with_commas(words)} scores in FP32, and how many such rows fit into the "
+            f"{bytes_text(registers)} of registers of an SM?",
+            f"{bytes_text(4 * words)}; {registers // (4 * words)}",
         ),
     ]

@@ -14,16 +14,16 @@ from scripts.chapters.decode.worked import (
     KEYS,
     KV_HEADS,
     LAYERS,
-    LONG,
-    PAGE,
+    LONG_TOKENS,
+    PAGE_TABLE,
+    PAGE_TOKENS,
     PAGES,
     QUERY,
-    TABLE,
     TOKENS,
     VALUES,
-    pair,
-    part,
-    shares,
+    attend,
+    rescaled_sums,
+    vector,
 )
 
 WIDTH = 4096  # of a layer, and as many tokens
@@ -31,7 +31,7 @@ CACHES = 100
 FORMATS = {"bf16": ("BF16", 16), "fp8": ("FP8", 8), "nvfp4": ("NVFP4", 4.5)}  # bits a number, with its scale
 
 
-def timed(cache: str, heads: str = "32/8") -> dict:
+def speed_row(cache: str, heads: str = "32/8") -> dict:
     """Our kernel's row of 16 sequences of 8192 tokens."""
     wanted = {"form": "ours", "cache": cache, "heads": heads, "batch": 16, "n": 8192}
     (found,) = [row for row in records.table("decode_speed", "decode") if wanted.items() <= row.items()]
@@ -54,7 +54,7 @@ def bandwidth() -> float:
 
 def fixed_part(cache: str) -> float:
     """Where the line through two caches begins, one four times as large as the other, in µs."""
-    small, large = timed(cache), timed(cache, "32/32")
+    small, large = speed_row(cache), speed_row(cache, "32/32")
     slope = (large["median"] - small["median"]) / (megabytes(large) - megabytes(small))
     return 1e3 * (small["median"] - slope * megabytes(small))
 
@@ -92,23 +92,23 @@ def cached(board: Board) -> None:
 
 
 def by_hand(board: Board) -> None:
-    whole = part(0, len(KEYS), mark=0)
+    whole = attend(0, len(KEYS), mark=0)
     board.step(
-        f"A table of four tokens with the query {pair(QUERY)}: scores {pair(whole.scores)}, powers of 2 "
-        f"{pair(whole.terms)}, together {whole.total:g}, values, and the output {pair(whole.output)}. Beside it a "
+        f"A table of four tokens with the query {vector(QUERY)}: scores {vector(whole.scores)}, powers of 2 "
+        f"{vector(whole.terms)}, together {whole.total:g}, values, and the output {vector(whole.output)}. Beside it a "
         "causal triangle whose last row, the newest token's, is full."
     )
     board.erase()
-    board.words(22, 32, f"q = {pair(QUERY)}", 1, at="left")
-    rows = (("key", map(pair, KEYS)), ("score", whole.scores), ("2^{s}", whole.terms), ("value", map(pair, VALUES)))
+    board.words(22, 32, f"q = {vector(QUERY)}", 1, at="left")
+    rows = (("key", map(vector, KEYS)), ("score", whole.scores), ("2^{s}", whole.terms), ("value", map(vector, VALUES)))
     for i, (name, cells) in enumerate(rows):
         board.words(22, 74 + 34 * i, name, 0.9, at="left")
         for j, cell in enumerate(cells):
             board.words(104 + 64 * j, 74 + 34 * i, cell if isinstance(cell, str) else f"{cell:g}", 0.9)
     board.words(332, 142, f"Σ {whole.total:g}", 0.9, at="left")
-    board.words(22, 230, f"{pair(whole.blend)} ÷ {whole.total:g}", 1, at="left")
+    board.words(22, 230, f"{vector(whole.blend)} ÷ {whole.total:g}", 1, at="left")
     with board.answer():
-        board.words(180, 230, f"= {pair(whole.output)}", 1.1, at="left")
+        board.words(180, 230, f"= {vector(whole.output)}", 1.1, at="left")
     board.grid(392, 34, 4, 4, 18, 18)
     for row in range(4):
         board.hatch(392, 34 + 18 * row, 18 * (row + 1), 18, gap=9)
@@ -138,11 +138,11 @@ def shared(board: Board) -> None:
 
 def size(board: Board) -> None:
     token = 2 * LAYERS * KV_HEADS * HEAD_DIM * BYTES
-    whole = LONG * token
+    whole = LONG_TOKENS * token
     board.step(
         f"Llama 3 8B: 2 times {LAYERS} layers times {KV_HEADS} heads times {HEAD_DIM} numbers times {BYTES} bytes is "
-        f"{token // 1024} KiB a token. 8192 tokens are {8192 * token // 2**30} GiB, {LONG:,} are {whole // 2**30} GiB, "
-        f"which takes an H100 {1e3 * whole / H100['hbm bandwidth'].value:.2f} ms to read."
+        f"{token // 1024} KiB a token. 8192 tokens are {8192 * token // 2**30} GiB, {LONG_TOKENS:,} are "
+        f"{whole // 2**30} GiB, which takes an H100 {1e3 * whole / H100['hbm bandwidth'].value:.2f} ms to read."
     )
     board.erase()
     board.words(22, 30, "Llama 3 8B, one token:", 0.9, at="left")
@@ -154,7 +154,7 @@ def size(board: Board) -> None:
             board.words(12 + 64 * i, 70, "·", 1.1)
     board.words(345, 70, f"= {token // 1024} KiB", 1.1, at="left")
     board.words(22, 144, "8192 tokens", 0.95, at="left")
-    board.words(22, 180, f"{LONG:,} tokens", 0.95, at="left")
+    board.words(22, 180, f"{LONG_TOKENS:,} tokens", 0.95, at="left")
     board.words(22, 210, "H100:", 0.75, at="left")
     board.words(22, 236, f"÷ {H100['hbm bandwidth'].value / 1e12:.2f} TB/s", 0.95, at="left")
     with board.answer():
@@ -164,41 +164,42 @@ def size(board: Board) -> None:
 
 
 def paged(board: Board) -> None:
-    entry, row = divmod(5, PAGE)
+    entry, row = divmod(5, PAGE_TOKENS)
     board.step(
-        f"Eight pages of {PAGE} tokens in memory, numbered from 0. The page table of a text of {TOKENS} tokens says "
-        f"{TABLE}, with an arrow to each page; the last holds one token. Token 5: entry {entry}, page {TABLE[entry]}, "
-        f"row {row}."
+        f"Eight pages of {PAGE_TOKENS} tokens in memory, numbered from 0. The page table of a text of {TOKENS} tokens "
+        f"says {PAGE_TABLE}, with an arrow to each page; the last holds one token. Token 5: entry {entry}, page "
+        f"{PAGE_TABLE[entry]}, row {row}."
     )
     board.erase()
     board.words(22, 33, f"{TOKENS} tokens, table:", 0.9, at="left")
-    board.row(214, 16, TABLE, w=50, h=34)
+    board.row(214, 16, PAGE_TABLE, w=50, h=34)
     for page in range(PAGES):
         x = 22 + 55 * page
         board.box(x, 118, 46, 60)
         board.words(x + 23, 194, str(page), 0.85)
-    for place, page in enumerate(TABLE):
+    for index, page in enumerate(PAGE_TABLE):
         x = 22 + 55 * page
-        board.arrow(236 + 50 * place, 52, x + 23, 114)
-        held = min(PAGE, TOKENS - PAGE * place)
-        board.hatch(x, 118, 46, 60 * held / PAGE)
-    board.words(22, 220, f"token 5:  5 div {PAGE}, 5 mod {PAGE}", 0.9, at="left")
+        board.arrow(236 + 50 * index, 52, x + 23, 114)
+        held = min(PAGE_TOKENS, TOKENS - PAGE_TOKENS * index)
+        board.hatch(x, 118, 46, 60 * held / PAGE_TOKENS)
+    board.words(22, 220, f"token 5:  5 div {PAGE_TOKENS}, 5 mod {PAGE_TOKENS}", 0.9, at="left")
     with board.answer():
-        board.words(22, 248, f"entry {entry} → page {TABLE[entry]}, row {row}", 0.95, at="left")
+        board.words(22, 248, f"entry {entry} → page {PAGE_TABLE[entry]}, row {row}", 0.95, at="left")
 
 
 def split(board: Board) -> None:
-    parts, whole = [part(0, 2), part(2, 4)], part(0, 4)
-    ratio = shares(*parts)
+    parts, whole = [attend(0, 2), attend(2, 4)], attend(0, 4)
+    ratio = rescaled_sums(*parts)
     sms = int(H100["sms"].value)
     board.step(
         f"Above: {KV_HEADS} of {sms} SMs are {100 * KV_HEADS / sms:.0f} percent. Below, two programs side by side. "
         + " ".join(
-            f"Program {i}: scores {pair(p.scores)}, maximum {p.maximum}, sum {p.total:g}, blend {pair(p.blend)}, "
-            f"output {pair(p.output)}."
+            f"Program {i}: scores {vector(p.scores)}, maximum {p.maximum}, sum {p.total:g}, blend {vector(p.blend)}, "
+            f"output {vector(p.output)}."
             for i, p in enumerate(parts)
         )
-        + f" Below: their sums are worth {ratio[0]:g} to {ratio[1]:g}, so a third and two thirds: {pair(whole.output)}."
+        + f" Below: their sums are worth {ratio[0]:g} to {ratio[1]:g}, so a third and two thirds: "
+        f"{vector(whole.output)}."
     )
     board.erase()
     board.words(24, 24, f"{KV_HEADS} heads of keys, {sms} SMs: {100 * KV_HEADS / sms:.0f} %", 0.9, at="left")
@@ -211,22 +212,22 @@ def split(board: Board) -> None:
             f"program {i}: scores {', '.join(map(str, each.scores))}",
             f"max {each.maximum}",
             f"sum {terms} = {each.total:g}",
-            f"{pair(each.blend)} ÷ {each.total:g}",
+            f"{vector(each.blend)} ÷ {each.total:g}",
         )
         for line, text in enumerate(lines):
             board.words(x, 60 + 27 * line, text, 0.85, at="left")
-        board.words(x, 171, f"= {pair(each.output)}", 1, at="left")
+        board.words(x, 171, f"= {vector(each.output)}", 1, at="left")
     with board.answer():
         board.words(
             24, 214, f"{parts[0].total:g} · 2^{{{parts[0].maximum}-{parts[1].maximum}}} = {ratio[0]:g}", 0.9, at="left"
         )
         board.words(200, 214, f"{ratio[0]:g} to {ratio[1]:g} = 1 to {ratio[1] / ratio[0]:g}", 0.9, at="left")
-        blend = f"1/3 · {pair(parts[0].output)} + 2/3 · {pair(parts[1].output)}"
-        board.words(24, 246, f"{blend} = {pair(whole.output)}", 1, at="left")
+        blend = f"1/3 · {vector(parts[0].output)} + 2/3 · {vector(parts[1].output)}"
+        board.words(24, 246, f"{blend} = {vector(whole.output)}", 1, at="left")
 
 
 def bills(board: Board) -> None:
-    rows = [(name, bits, timed(cache)) for cache, (name, bits) in FORMATS.items()]
+    rows = [(name, bits, speed_row(cache)) for cache, (name, bits) in FORMATS.items()]
     board.step(
         "Three bills, for one layer with 16 sequences of 8192 tokens and 32 heads of queries on 8 of keys: "
         + "; ".join(
@@ -250,7 +251,7 @@ def bills(board: Board) -> None:
 
 
 def points(board: Board) -> None:
-    rows = [(name, timed(cache), fixed_part(cache)) for cache, (name, _) in FORMATS.items()]
+    rows = [(name, speed_row(cache), fixed_part(cache)) for cache, (name, _) in FORMATS.items()]
     most, chip = rows[0][1], records.read("decode_speed").chip
     board.step(
         "Beside bytes and times of the bills, time over megabytes. A dashed line, bytes over the bandwidth of our "
@@ -282,18 +283,18 @@ def points(board: Board) -> None:
 
 
 def machine(board: Board) -> None:
-    parts, first = [part(0, 2), part(2, 4)], part(0, 1)
+    parts, first = [attend(0, 2), attend(2, 4)], attend(0, 1)
     board.step(
-        f"Ticks behind {pair(parts[0].output)}, {pair(parts[1].output)} and the merged {pair(part(0, 4).output)}, "
-        f"which the demo has printed, and behind is_causal, {pair(first.output)}."
+        f"Ticks behind {vector(parts[0].output)}, {vector(parts[1].output)} and the merged "
+        f"{vector(attend(0, 4).output)}, which the demo has printed, and behind is_causal, {vector(first.output)}."
     )
     board.erase()
-    outputs = {"program 0": parts[0].output, "program 1": parts[1].output, "merged": part(0, 4).output}
+    outputs = {"program 0": parts[0].output, "program 1": parts[1].output, "merged": attend(0, 4).output}
     for i, (name, output) in enumerate([*outputs.items(), ("is_causal", first.output)]):
         y = 50 + 48 * i + (14 if i == 3 else 0)
         board.words(60, y, name, 1, at="left")
         with board.answer() if i == 3 else nullcontext():
-            board.words(260, y, pair(output), 1.1, at="left")
+            board.words(260, y, vector(output), 1.1, at="left")
             board.words(390, y, "✓", 1.2)
     board.line((56, 174), (420, 174))
     with board.answer():

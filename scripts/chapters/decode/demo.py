@@ -18,11 +18,11 @@ from scripts.chapters.decode.worked import (
     KEYS,
     KV_HEADS,
     LAYERS,
-    LONG,
-    PAGE,
+    LONG_TOKENS,
+    PAGE_TABLE,
+    PAGE_TOKENS,
     PAGES,
     QUERY,
-    TABLE,
     TOKENS,
     VALUES,
 )
@@ -42,27 +42,27 @@ def lines() -> Iterator[str]:
     whole = states[0].merge(states[1])
     worth = [(state.running_sum * (state.running_max - whole.running_max).exp()).item() for state in states]
     weighed = " + ".join(
-        f"{round(3 * each / sum(worth))}/3 · {rounded(output)}" for each, (output, _) in zip(worth, found, strict=True)
+        f"{round(3 * each / sum(worth))}/3 · {in_fp16(output)}" for each, (output, _) in zip(worth, found, strict=True)
     )
-    yield f"Two programs, one answer: {weighed} = {rounded(out)}."
+    yield f"Two programs, one answer: {weighed} = {in_fp16(out)}."
     yield ""
     rows = [
-        [number, *numbers(state, keys[part] @ query[0], values[part]), rounded(found[number][0])]
+        [number, *numbers(state, keys[part] @ query[0], values[part]), in_fp16(found[number][0])]
         for number, (state, part) in enumerate(zip(states, parts, strict=True))
     ]
     yield from table(["program", "scores", "max", "sum", "blend", "output"], *rows)
     yield f"at maximum {whole.running_max / SCALE:g}: {' to '.join(map(plain, worth))}"
-    yield f"all four at once, by the kernel: {rounded(attend_part(query, keys, values)[0])}"
+    yield f"all four at once, by the kernel: {in_fp16(attend_part(query, keys, values)[0])}"
     yield f"is_causal: {vector(attention(query, keys, values, scale=SCALE, is_causal=True)[0])}"
     yield ""
     page, row = place_of(5)
-    yield f"{TOKENS} tokens, table {', '.join(map(str, TABLE))}: token 5 in page {page}, row {row}"
+    yield f"{TOKENS} tokens, table {', '.join(map(str, PAGE_TABLE))}: token 5 in page {page}, row {row}"
     cache = KVCache(torch.arange(1)[None], kv_heads=KV_HEADS, head_dim=HEAD_DIM, format="bf16")
     token = LAYERS * cache.bytes_per_token
     yield f"Llama 3 8B: {token / 2**10:.0f} KiB a token, 8192 tokens {8192 * token / 2**30:.0f} GiB"
-    seconds = LONG * token / H100["hbm bandwidth"].value
+    seconds = LONG_TOKENS * token / H100["hbm bandwidth"].value
     yield (
-        f"{LONG:,} tokens {LONG * token / 2**30:.0f} GiB = {LONG * token / 1e9:.1f} GB, "
+        f"{LONG_TOKENS:,} tokens {LONG_TOKENS * token / 2**30:.0f} GiB = {LONG_TOKENS * token / 1e9:.1f} GB, "
         f"{1e3 * seconds:.2f} ms a step of an H100, at least"
     )
 
@@ -77,7 +77,7 @@ def attend_part(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -
     return out[..., : query.shape[-1]].float().cpu(), lse.cpu()
 
 
-def rounded(output: torch.Tensor) -> str:
+def in_fp16(output: torch.Tensor) -> str:
     """In FP16 the last digit is not sure."""
     return vector(output.flatten(), ".3g")
 
@@ -90,8 +90,8 @@ def numbers(state: OnlineSoftmax, scores: torch.Tensor, values: torch.Tensor) ->
 
 def place_of(token: int) -> tuple[int, int]:
     """Page and row in which a cache with the board's table puts a token."""
-    row_of_pages = torch.tensor([TABLE], device=DEVICE)
-    cache = KVCache(row_of_pages, kv_heads=1, head_dim=ROOM, format="fp16", page_size=PAGE, pages=PAGES)
+    row_of_pages = torch.tensor([PAGE_TABLE], device=DEVICE)
+    cache = KVCache(row_of_pages, kv_heads=1, head_dim=ROOM, format="fp16", page_size=PAGE_TOKENS, pages=PAGES)
     marks = torch.arange(TOKENS, device=DEVICE).half()[None, None, :, None].expand(1, 1, -1, ROOM)
     cache.append(marks, marks)
     page, _, row, _ = (cache.keys == token).nonzero()[0].tolist()

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 LAYERS, KV_HEADS, HEAD_DIM, BYTES = 32, 8, 128, 2
-LONG = 131072  # tokens
-PAGES, PAGE, TABLE, TOKENS = 8, 16, (6, 1, 2), 33
+LONG_TOKENS = 131072
+PAGES, PAGE_TOKENS, PAGE_TABLE, TOKENS = 8, 16, (6, 1, 2), 33
 
 QUERY = (1, 1)
 KEYS = ((0, 0), (1, 0), (1, 1), (0, 1))
@@ -29,7 +29,7 @@ class Part:
         return [number / self.total for number in self.blend]
 
 
-def part(begin: int, end: int, mark: int | None = None) -> Part:
+def attend(begin: int, end: int, mark: int | None = None) -> Part:
     """Tokens begin to end; measured from ``mark``, from their own maximum if there is none."""
     scores = [sum(q * k for q, k in zip(QUERY, key, strict=True)) for key in KEYS[begin:end]]
     top = max(scores)
@@ -38,11 +38,11 @@ def part(begin: int, end: int, mark: int | None = None) -> Part:
     return Part(scores, terms, top, sum(terms), blend)
 
 
-def shares(one: Part, other: Part) -> list[float]:
+def rescaled_sums(one: Part, other: Part) -> list[float]:
     """What the two parts' sums are worth at the larger maximum."""
     top = max(one.maximum, other.maximum)
     return [each.total * 2.0 ** (each.maximum - top) for each in (one, other)]
 
 
-def pair(numbers: Sequence[float]) -> str:
+def vector(numbers: Sequence[float]) -> str:
     return "[" + ", ".join(f"{number:g}" for number in numbers) + "]"

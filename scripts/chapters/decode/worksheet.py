@@ -31,13 +31,16 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         ],
         head=["Who", "Max", "Sum", "Output"],
         rows=[
-            [f"program {at}", Blank(str(top)), Blank(plain(sums)), Blank(pair(output))]
+            [f"program {at}", Blank(str(top)), Blank(plain(sums)), Blank(vector(output))]
             for at, (top, sums, output) in enumerate(halves)
         ],
         questions=[
-            ("All four keys at once: what do the powers add up to, and what is the output?", f"{total}, {pair(whole)}"),
+            (
+                "All four keys at once: what do the powers add up to, and what is the output?",
+                f"{total}, {vector(whole)}",
+            ),
             ("At the larger maximum, what are the two sums?", " and ".join(map(plain, weights))),
-            ("Merge the two programs: what is the output?", pair(whole)),
+            ("Merge the two programs: what is the output?", vector(whole)),
         ],
     )
 
@@ -54,5 +57,5 @@ def plain(number: Fraction) -> str:
     return f"{float(number):g}"
 
 
-def pair(numbers: Sequence[Fraction]) -> str:
+def vector(numbers: Sequence[Fraction]) -> str:
     return f"[{', '.join(map(plain, numbers))}]"

@@ -10,12 +10,22 @@ import math
 from scripts.chapters.board import Board
 from scripts.chapters.first_kernel import worked
 from scripts.chapters.first_kernel.board_suspects import FOOT, LEFT, STAYS, bill, correct, cure, door, meetings, slow
-from scripts.chapters.first_kernel.worked import BLOCK, LENGTH, QUERIES, ROW, Line, line, pair, per_cent, shown
+from scripts.chapters.first_kernel.worked import (
+    BLOCK,
+    LENGTH,
+    PADDED_KEYS,
+    QUERIES,
+    ProgramRow,
+    number,
+    percents,
+    program_row,
+    vector,
+)
 
 CARD = ("load my query", "score each key", "normalize the row", "blend the values", "store the output")
 CODE = 115  # the first line of the kernel that adds
 LINE = 20  # from one row of step 4 to the next
-PLACES = [137 + 60 * i for i in range(ROW)]  # the middle of each of a row
+PLACES = [137 + 60 * i for i in range(PADDED_KEYS)]  # the middle of each of a row
 ROWS, SHARES, VALUES = 104, 126, 148  # below a row that is full: its exponentials, its shares, and what they are of
 
 
@@ -81,7 +91,7 @@ def loop(board: Board) -> None:
 
 def add(board: Board) -> None:
     programs, last = -(-LENGTH // BLOCK), LENGTH // BLOCK
-    rest, begin, unit, left = worked.real(last), last * BLOCK, 432 / (programs * BLOCK), 22
+    rest, begin, unit, left = worked.mask_true_count(last), last * BLOCK, 432 / (programs * BLOCK), 22
     board.step(
         f"A line of places from 0 to {programs * BLOCK}, cut into programs 0, 1 and 2; beyond {LENGTH}, where a vector "
         f"ends, it is shaded. On a sheet of paper the kernel that adds, in Triton: {' '.join(code())}. Program 2: from "
@@ -105,7 +115,7 @@ def add(board: Board) -> None:
                 board.words(x + unit * BLOCK / 2 - (24 if i == last else 0), 32, str(i), 0.85)
     with board.answer():
         board.hatch(end, 46, left + 432 - end, 26, gap=9)
-        for i, text in zip((0, 2, 3), worked.masked(last), strict=True):
+        for i, text in zip((0, 2, 3), worked.mask_text(last), strict=True):
             board.words(328, CODE + 21 * i, text, 0.95, at="left")
 
 
@@ -125,46 +135,46 @@ def in_places(board: Board, y: float, texts: list[str]) -> None:
     board.table(PLACES[0], y, [texts], [60] * len(texts), size=0.85)
 
 
-def exponentials(board: Board, y: float, found: Line) -> None:
+def exponentials(board: Board, y: float, found: ProgramRow) -> None:
     board.words(LEFT - 12, y, f"e^{{S - {max(found.scores):g}}}", 0.85, at="left")
-    in_places(board, y, [shown(term) for term in found.terms[:-1]])
+    in_places(board, y, [number(term) for term in found.terms[:-1]])
 
 
-def total(board: Board, y: float, found: Line) -> None:
-    board.words(PLACES[-1], y, shown(found.terms[-1]), 0.85)
+def total(board: Board, y: float, found: ProgramRow) -> None:
+    board.words(PLACES[-1], y, number(found.terms[-1]), 0.85)
     board.words(362, y, f"sum {found.total:.3f}", 0.85, at="left")
 
 
-def shares(board: Board, y: float, found: Line) -> None:
+def shares(board: Board, y: float, found: ProgramRow) -> None:
     board.words(LEFT - 12, y, "%", 0.85, at="left")
     in_places(board, y, [str(share) for share in found.shares])
 
 
-def output(board: Board, y: float, found: Line) -> None:
-    board.words(362, y, f"out {pair(found.output)}", 0.85, at="left")
+def output(board: Board, y: float, found: ProgramRow) -> None:
+    board.words(362, y, f"out {vector(found.output)}", 0.85, at="left")
 
 
 def one_head(board: Board) -> None:
-    mine = line(QUERIES[1])
+    mine = program_row(QUERIES[1])
     board.step(
         f"Program 1, query {list(QUERIES[1])}: a row of four places, all minus infinity; under it, key by key, the row "
         f"after it, at last 1, 1, 2 and minus infinity. The exponentials, together {mine.total:.3f}, the shares "
-        f"{per_cent(mine.shares)}, the values; the first share alone, among zeros, to be added up; the output "
-        f"{pair(mine.output)}. Below, program 0. On paper the kernel's two loops, over the "
+        f"{percents(mine.shares)}, the values; the first share alone, among zeros, to be added up; the output "
+        f"{vector(mine.output)}. Below, program 0. On paper the kernel's two loops, over the "
         f"first rows: {' '.join(turns()[0])} Below the single share: {' '.join(turns()[1])} At the foot, to stay: to "
         "write one place, a new row; to read one, a sum."
     )
     board.erase(keep=STAYS)
-    for i in range(ROW):
-        y, cells = 15 + LINE * i, mine.scores[:i] + [-math.inf] * (ROW - i)
+    for i in range(PADDED_KEYS):
+        y, cells = 15 + LINE * i, mine.scores[:i] + [-math.inf] * (PADDED_KEYS - i)
         with board.group("fill"):
             name = f"k {list(worked.KEYS[i - 1])}" if i else f"q {list(QUERIES[1])}"
             board.words(LEFT - 12, y, name, 0.75, at="left")
             if not i:
                 board.words(362, y, f"e^{{-1}} = {math.exp(-1):.3f}", 0.75, at="left")
-                board.grid(107, 5, ROW, ROW, 60, LINE)
-        with board.answer(), board.group("fill" if i < ROW - 1 else "row"):
-            in_places(board, y, [shown(cell) for cell in cells])
+                board.grid(107, 5, PADDED_KEYS, PADDED_KEYS, 60, LINE)
+        with board.answer(), board.group("fill" if i < PADDED_KEYS - 1 else "row"):
+            in_places(board, y, [number(cell) for cell in cells])
     board.words(LEFT - 12, VALUES, "v", 0.85, at="left")
     values = [str(list(value)) for value in worked.VALUES]
     board.table(PLACES[0], VALUES, [values], [60] * len(values), size=0.75)
@@ -177,7 +187,7 @@ def one_head(board: Board) -> None:
     with board.answer():
         shares(board, SHARES, mine)
     with board.answer(), board.group("one share"):
-        alone = mine.shares[:1] + [0] * (ROW - 1)
+        alone = mine.shares[:1] + [0] * (PADDED_KEYS - 1)
         in_places(board, 167, [str(share) for share in alone])
         board.words(362, 167, f"sum {sum(alone)}", 0.85, at="left")
     with board.answer(), board.group("one place"):
@@ -185,8 +195,8 @@ def one_head(board: Board) -> None:
     with board.answer():
         output(board, VALUES, mine)
     with board.answer(), board.group("rooms"):
-        room = line(QUERIES[0])
-        board.words(LEFT - 12, 210, f"program 0:  {per_cent(room.shares)}  out {pair(room.output)}", 0.85, at="left")
+        room = program_row(QUERIES[0])
+        board.words(LEFT - 12, 210, f"program 0:  {percents(room.shares)}  out {vector(room.output)}", 0.85, at="left")
     above, below = 6, 178  # where the loops go: first below, where nothing is that they're compared with
     with board.answer(), board.group("first loop"):
         board.lift("rooms")
@@ -225,13 +235,14 @@ def turns() -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def padding(board: Board) -> None:
-    wrong = line(QUERIES[1], padding=0.0)
+    wrong = program_row(QUERIES[1], padding=0.0)
     board.step(
         "Below program 1's row the same one with 0 in its empty place, ringed: the exponentials add up to "
-        f"{wrong.total:.3f}, the shares are {per_cent(wrong.shares)}, the last ringed, the output {pair(wrong.output)}."
+        f"{wrong.total:.3f}, the shares are {percents(wrong.shares)}, the last ringed, the output "
+        f"{vector(wrong.output)}."
     )
     board.erase("fill", "rooms", "one share", "code")
-    in_places(board, 172, [shown(score) for score in wrong.scores])
+    in_places(board, 172, [number(score) for score in wrong.scores])
     board.ring(PLACES[-1], 172, 34, 20)
     with board.answer():
         exponentials(board, 196, wrong)

@@ -81,13 +81,13 @@ def meetings(board: Board) -> None:
     times = [(2048 // d, d, milliseconds("one_key_attention", d)) for d in (64, 128, 256)]
     said = ", ".join(f"{heads} heads of {d}: {time:.0f} ms" for heads, d, time in times)
     (cache,) = [row["speed"] for row in records.table("l2_speed", "sizes") if row["size"] == 16]
-    needed, one = worked.asked() / cache, mb(worked.one_asks())
+    needed, one = worked.requested_gigabytes() / cache, mb(worked.program_bytes())
     board.step(
         f"32 neighbours are {worked.sectors(1)} sectors, all used: the first suspect is struck out. A program asks for "
-        f"2 · 512 · {worked.NUMBERS} · {worked.NUMBER} bytes = {one:.3f} MB, all {worked.PROGRAMS:,} for "
-        f"{worked.asked():.1f} GB, which takes L2 {needed:.1f} ms, a short piece of a bar of {ours:.0f}: so is "
-        f"the second. As many multiplications in {said}. The third: meetings. What happens in one: two loads; over the "
-        "row; two sums, which read and talk."
+        f"2 · 512 · {worked.HEAD_DIM} · {worked.BYTES} bytes = {one:.3f} MB, all {worked.PROGRAMS:,} for "
+        f"{worked.requested_gigabytes():.1f} GB, which takes L2 {needed:.1f} ms, a short piece of a bar of {ours:.0f}: "
+        f"so is the second. As many multiplications in {said}. The third: meetings. What happens in one: two loads; "
+        "over the row; two sums, which read and talk."
     )
     board.erase(keep=(*STAYS, "suspects"))
     board.words(14, 20, "32 neighbours", 0.85, at="left")
@@ -95,8 +95,8 @@ def meetings(board: Board) -> None:
         board.words(152, 20, f"{worked.sectors(1)} sectors, all used", 0.85, at="left")
         strike(board, 0, 124)
     with board.answer():
-        board.words(14, 50, f"2 · 512 · {worked.NUMBERS} · {worked.NUMBER} = {one:.3f} MB", 0.85, at="left")
-        board.words(14, 78, f"· {worked.PROGRAMS:,} = {worked.asked():.1f} GB", 0.85, at="left")
+        board.words(14, 50, f"2 · 512 · {worked.HEAD_DIM} · {worked.BYTES} = {one:.3f} MB", 0.85, at="left")
+        board.words(14, 78, f"· {worked.PROGRAMS:,} = {worked.requested_gigabytes():.1f} GB", 0.85, at="left")
     with board.answer():
         board.words(232, 78, f"÷ {cache:.1f} TB/s = {needed:.1f} ms", 0.85, at="left")
         board.line((14, 94), (270, 94), (270, 114), (14, 114), (14, 93))
@@ -124,12 +124,12 @@ def strike(board: Board, suspect: int, wide: float) -> None:
 
 
 def door(board: Board) -> None:
-    each, clocks = worked.FOR_THE_UNIT, worked.CLOCKS
+    each, clocks = worked.LSU_INSTRUCTIONS, worked.LSU_CLOCKS
     board.step(
         "Four queues, one for each warp, at a single door in a wall, the load-store unit, with a clock: 1 a clock. One "
-        f"sum is {' + '.join(map(str, worked.SUM))} = {sum(worked.SUM)} tickets, for shuffles and shared memory in "
-        f"turn. A meeting is 2 · {sum(worked.SUM)} + 2 = {each} for each warp, so {clocks} clocks. Behind the wall a "
-        f"room of its own that sleeps: multiply, {worked.multiplied():.0f} ms."
+        f"sum is {' + '.join(map(str, worked.SUM_STEPS))} = {sum(worked.SUM_STEPS)} tickets, for shuffles and shared "
+        f"memory in turn. A meeting is 2 · {sum(worked.SUM_STEPS)} + 2 = {each} for each warp, so {clocks} clocks. "
+        f"Behind the wall a room of its own that sleeps: multiply, {worked.fp32_milliseconds():.0f} ms."
     )
     board.erase(keep=STAYS)
     board.words(60, 66, "4 warps", 0.85)
@@ -146,14 +146,14 @@ def door(board: Board) -> None:
     board.arrow(DOOR + 10, 150, DOOR + 34, 150)
     board.words(DOOR + 42, 150, "1 a clock", 0.9, at="left")
     board.words(14, 20, "sum:", 0.9, at="left")
-    for i, (count, through) in enumerate(zip(worked.SUM, ("shuffle", "shared") * 2, strict=True)):
+    for i, (count, through) in enumerate(zip(worked.SUM_STEPS, ("shuffle", "shared") * 2, strict=True)):
         with board.answer():
             board.words(84 + 60 * i, 20, f"+ {count}" if i else f"{count}", 0.9)
             board.words(84 + 60 * i, 38, through, 0.75)
     with board.answer():
-        board.words(302, 20, f"= {sum(worked.SUM)}", 0.9, at="left")
+        board.words(302, 20, f"= {sum(worked.SUM_STEPS)}", 0.9, at="left")
     with board.answer():
-        board.words(466, 44, f"2 · {sum(worked.SUM)} + 2 = {each}", 0.9, at="right")
+        board.words(466, 44, f"2 · {sum(worked.SUM_STEPS)} + 2 = {each}", 0.9, at="right")
         for warp in range(worked.WARPS):
             board.words(60, 88 + 40 * warp, str(each), 1)
     with board.answer():
@@ -161,7 +161,7 @@ def door(board: Board) -> None:
     with board.answer():
         board.box(348, 66, 116, 60)
         board.words(406, 84, "multiply", 0.85)
-        board.words(406, 108, f"{worked.multiplied():.0f} ms  zzz", 0.85)
+        board.words(406, 108, f"{worked.fp32_milliseconds():.0f} ms  zzz", 0.85)
 
 
 def bill(board: Board) -> None:
@@ -171,19 +171,19 @@ def bill(board: Board) -> None:
         for row in records.table("what_is_busy", "busy")
         if (row["form"], row["n"], row["head_dim"]) == ("one_key", 512, 128)
     ]
-    clocks, found, million = worked.CLOCKS, worked.predicted(), worked.MEETINGS / 1e6
+    clocks, found, million = worked.LSU_CLOCKS, worked.lsu_milliseconds(), worked.MEETINGS / 1e6
     per_sm = million * clocks / worked.SMS
     board.step(
-        f"{' · '.join(map(str, worked.GRID))} = {million:.0f} million meetings, times {clocks} clocks, on {worked.SMS} "
-        f"SMs {per_sm:.0f} million clocks, that is {found:.0f} ms. A bar for {ours:.0f} ms, {found:.0f} of it shaded. "
-        f"The profiler: the unit starts one in {busy['starts']:.0f} % of all clocks; its data path is busy in "
-        f"{busy['unit']:.0f} %."
+        f"{' · '.join(map(str, worked.SHAPE))} = {million:.0f} million meetings, times {clocks} clocks, on "
+        f"{worked.SMS} SMs {per_sm:.0f} million clocks, that is {found:.0f} ms. A bar for {ours:.0f} ms, {found:.0f} "
+        f"of it shaded. The profiler: the unit starts one in {busy['starts']:.0f} % of all clocks; its data path is "
+        f"busy in {busy['unit']:.0f} %."
     )
     board.erase(keep=STAYS)
     board.line((LEFT, 150), (LEFT + 416, 150), (LEFT + 416, 182), (LEFT, 182), (LEFT, 149))
     board.words(LEFT + 416, 136, f"{ours:.0f} ms", 0.95, at="right")
     with board.answer():
-        board.words(14, 28, f"{' · '.join(map(str, worked.GRID))} = {million:.0f} million", 0.95, at="left")
+        board.words(14, 28, f"{' · '.join(map(str, worked.SHAPE))} = {million:.0f} million", 0.95, at="left")
     with board.answer():
         board.words(14, 64, f"· {clocks} ÷ {worked.SMS} = {per_sm:.0f} million clocks", 0.95, at="left")
     with board.answer():

@@ -11,8 +11,8 @@ from kernels.first.one_head import one_head_attention
 from kernels.first.one_key import LONGEST_ROW, one_key_attention
 from kernels.reference import oracle
 from kernels.softmax import exp_below, safe_softmax
-from scripts.chapters.demo import DEVICE, per_cent, plain, vector
-from scripts.chapters.first_kernel.worked import BLOCK, HEADS, KEYS, LENGTH, PROGRAM, QUERIES, TEXTS, VALUES, WORDS
+from scripts.chapters.demo import DEVICE, percents, plain, vector
+from scripts.chapters.first_kernel.worked import BLOCK, HEADS, KEYS, LENGTH, PROGRAM_ID, QUERIES, TEXTS, VALUES, WORDS
 
 SNIPPET = "first_kernel"
 THREADS = 128  # of a program
@@ -24,30 +24,30 @@ def lines() -> Iterator[str]:
     rows = torch.full((len(q), triton.next_power_of_2(len(k))), -torch.inf)
     rows[:, : len(k)] = (q @ k.T).cpu()
     one, padded = rows[1], rows[1].clamp(min=0)
-    yield f"No loop over queries: program 1 has shares {per_cent(safe_softmax(one))} and writes {said(outputs[1])}."
+    yield f"No loop over queries: program 1 has shares {percents(safe_softmax(one))} and writes {tenths(outputs[1])}."
     yield ""
     real = torch.arange(LENGTH).split(BLOCK)
     last = f"program {len(real) - 1} has {len(real[-1])} True, {BLOCK - len(real[-1])} False"
     yield f"adding {LENGTH} numbers, {BLOCK} a program: {last}"
     for program, (row, output) in enumerate(zip(rows, outputs, strict=True)):
-        yield f"program {program}: {told(row)}: {said(output)}"
-    short = said(safe_softmax(padded)[: len(v)] @ v.cpu())
-    yield f"padded with 0: {told(padded)}: {short}"
-    place = torch.unravel_index(torch.tensor(PROGRAM), (TEXTS, HEADS, WORDS))
+        yield f"program {program}: {row_text(row)}: {tenths(output)}"
+    short = tenths(safe_softmax(padded)[: len(v)] @ v.cpu())
+    yield f"padded with 0: {row_text(padded)}: {short}"
+    place = torch.unravel_index(torch.tensor(PROGRAM_ID), (TEXTS, HEADS, WORDS))
     text, head, word = (each.item() for each in place)
-    yield f"program {PROGRAM} of {TEXTS * HEADS * WORDS}: word {word}, head {head}, text {text}"
+    yield f"program {PROGRAM_ID} of {TEXTS * HEADS * WORDS}: word {word}, head {head}, text {text}"
     yield f"the longest row: {LONGEST_ROW:,} / {THREADS} = {LONGEST_ROW // THREADS} registers a thread"
     right, wrong = verdicts()
     yield f"against FP64: ours {right}, with a head of zeros it is {wrong}"
 
 
-def told(row: torch.Tensor) -> str:
+def row_text(row: torch.Tensor) -> str:
     """A row of scores, its exponentials' sum and its shares."""
     scores = ", ".join(plain(score) if score > -torch.inf else "-∞" for score in row.tolist())
-    return f"[{scores}], sum {exp_below(row, row.max()).sum():.3f}, {per_cent(safe_softmax(row))}"
+    return f"[{scores}], sum {exp_below(row, row.max()).sum():.3f}, {percents(safe_softmax(row))}"
 
 
-def said(numbers: torch.Tensor) -> str:
+def tenths(numbers: torch.Tensor) -> str:
     return vector([round(number, 1) for number in numbers.tolist()])
 
 

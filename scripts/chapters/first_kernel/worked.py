@@ -13,23 +13,23 @@ from typing import NamedTuple
 QUERIES = ((1, 0), (1, 1), (0, 1))  # program 1 is worked at the board, the room does 0 and 2
 KEYS = ((1, 0), (0, 1), (1, 1))
 VALUES = ((10, 0), (0, 10), (5, 5))
-ROW = 4  # places: the first power of two with room for three keys
+PADDED_KEYS = 4  # places: the first power of two with room for three keys
 LENGTH, BLOCK = 2500, 1024  # two vectors to add, and the row of a program
 TEXTS, HEADS, WORDS = 2, 2, 3  # for those who ask about more than one head
-PROGRAM = 7
+PROGRAM_ID = 7
 WARPS, LANES = 4, 32
-SECTOR, NUMBER = 32, 2  # bytes
-SUM = (5, 2, 2, 2)  # a warp's instructions: shuffles, shared memory, shuffles of four sums, shared memory
-FOR_THE_UNIT = 2 * sum(SUM) + 2  # in a meeting: two sums, and a load of the key and of the value
-CLOCKS = FOR_THE_UNIT * WARPS  # it starts at best one in a clock
-GRID = (32, 16, 512, 512)  # texts, heads, queries, keys
-MEETINGS = math.prod(GRID)
-PROGRAMS = math.prod(GRID[:3])
+SECTOR_BYTES, BYTES = 32, 2  # BYTES: of a number
+SUM_STEPS = (5, 2, 2, 2)  # a warp's instructions: shuffles, shared memory, shuffles of four sums, shared memory
+LSU_INSTRUCTIONS = 2 * sum(SUM_STEPS) + 2  # in a meeting: two sums, and a load of the key and of the value
+LSU_CLOCKS = LSU_INSTRUCTIONS * WARPS  # it starts at best one in a clock
+SHAPE = (32, 16, 512, 512)  # texts, heads, queries, keys
+MEETINGS = math.prod(SHAPE)
+PROGRAMS = math.prod(SHAPE[:3])
 SMS, GIGAHERTZ = 132, 1.98
-NUMBERS, FLOP = 128, 256  # of a key or a value; in a clock and SM, of the FP32 units
+HEAD_DIM, FP32_FLOP_PER_CLOCK = 128, 256  # of a key or a value; in a clock and SM, of the FP32 units
 
 
-class Line(NamedTuple):
+class ProgramRow(NamedTuple):
     """One program's row: its scores, their exponentials with three digits, as a hand adds them, and what follows."""
 
     scores: list[float]
@@ -39,67 +39,67 @@ class Line(NamedTuple):
     output: list[float]
 
 
-def line(query: Sequence[int], padding: float = -math.inf) -> Line:
+def program_row(query: Sequence[int], padding: float = -math.inf) -> ProgramRow:
     """Returns all that the board has of a program with this query, its empty places filled with ``padding``."""
     scores = [float(sum(a * b for a, b in zip(query, key, strict=True))) for key in KEYS]
-    scores += [padding] * (ROW - len(scores))
+    scores += [padding] * (PADDED_KEYS - len(scores))
     terms = [round(math.exp(score - max(scores)), 3) for score in scores]
     total = sum(terms)
     output = [sum(t * v[i] for t, v in zip(terms, VALUES, strict=False)) / total for i in (0, 1)]
-    return Line(scores, terms, total, [round(100 * term / total) for term in terms], output)
+    return ProgramRow(scores, terms, total, [round(100 * term / total) for term in terms], output)
 
 
-def real(program: int) -> int:
+def mask_true_count(program: int) -> int:
     """Returns for how many places of an adding program's row the mask is True."""
     return max(0, min(BLOCK, LENGTH - program * BLOCK))
 
 
-def masked(program: int) -> tuple[str, str, str]:
+def mask_text(program: int) -> tuple[str, str, str]:
     """Returns where an adding program begins, how many True and how many False, as the room works them out."""
-    true = real(program)
+    true = mask_true_count(program)
     return f"{program * BLOCK}", f"{true} True", f"{BLOCK - true} False"
 
 
-def place(program: int) -> tuple[int, int, int]:
+def word_head_text(program: int) -> tuple[int, int, int]:
     """Returns the word, the head and the text of a program."""
     return program % WORDS, program // WORDS % HEADS, program // WORDS // HEADS
 
 
 def sectors(stride: int) -> int:
     """Returns how many sectors a warp touches that loads a number a thread."""
-    return min(LANES * NUMBER * stride // SECTOR, LANES)
+    return min(LANES * BYTES * stride // SECTOR_BYTES, LANES)
 
 
-def asked() -> float:
+def requested_gigabytes() -> float:
     """Returns how many gigabytes all programs ask for: each a K and a V of its head."""
-    return PROGRAMS * one_asks() / 1e9
+    return PROGRAMS * program_bytes() / 1e9
 
 
-def one_asks() -> int:
+def program_bytes() -> int:
     """Returns how many bytes one program asks for."""
-    return 2 * GRID[-1] * NUMBERS * NUMBER
+    return 2 * SHAPE[-1] * HEAD_DIM * BYTES
 
 
-def predicted() -> float:
+def lsu_milliseconds() -> float:
     """Returns how many milliseconds the load-store units need for all meetings, if each starts one in every clock."""
-    return MEETINGS * CLOCKS / SMS / GIGAHERTZ / 1e6
+    return MEETINGS * LSU_CLOCKS / SMS / GIGAHERTZ / 1e6
 
 
-def multiplied() -> float:
+def fp32_milliseconds() -> float:
     """Returns how many milliseconds the FP32 units need for all products and their sums, of scores and of outputs."""
-    return MEETINGS * 4 * NUMBERS / FLOP / SMS / GIGAHERTZ / 1e6
+    return MEETINGS * 4 * HEAD_DIM / FP32_FLOP_PER_CLOCK / SMS / GIGAHERTZ / 1e6
 
 
-def shown(number: float) -> str:
+def number(number: float) -> str:
     """-∞, 1 and 0.368."""
     return "-∞" if number == -math.inf else f"{round(number, 3):g}"
 
 
-def pair(numbers: Sequence[float]) -> str:
+def vector(numbers: Sequence[float]) -> str:
     """[6.3, 3.7], and [5, 5] without decimals."""
     return "[" + ", ".join(f"{round(number, 1):g}" for number in numbers) + "]"
 
 
-def per_cent(shares: Sequence[int]) -> str:
+def percents(shares: Sequence[int]) -> str:
     """21 21 58 0 %."""
     return " ".join(map(str, shares)) + " %"

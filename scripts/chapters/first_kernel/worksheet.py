@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import random
 
-from scripts.chapters.first_kernel.worked import LENGTH, QUERIES, SUM, line
-from scripts.chapters.rounded_shares import blend, percent
-from scripts.chapters.worksheets import Blank, Worksheet, rows_of
+from scripts.chapters.first_kernel.worked import LENGTH, QUERIES, SUM_STEPS, program_row
+from scripts.chapters.rounded_shares import percent, weighted_sum
+from scripts.chapters.worksheets import Blank, Worksheet, rows_text
 
 ROWS = ((1, 0), (0, 1), (1, 1))
 VALUES = ((10, 0), (0, 10), (5, 5))
 POWERS = (1, 0.368, 0.135, 0.05)  # e to the power of 0, -1, -2 and -3
-ON_THE_BOARD = [sorted(line(query).shares[:3]) for query in QUERIES]
+ON_THE_BOARD = [sorted(program_row(query).shares[:3]) for query in QUERIES]
 
 
 def worksheet(draw: random.Random) -> Worksheet | None:
@@ -54,23 +54,24 @@ def softmax(draw: random.Random) -> list[tuple[str, str]]:
     shares = percent(terms[:3])
     if shares != percent(exactly[:3]) or sum(shares) != 100:
         return []
-    halves = [10 * number % 1 for number in blend(shares, values)]  # 7.05 could become 7.0 or 7.1
+    halves = [10 * number % 1 for number in weighted_sum(shares, values)]  # 7.05 could become 7.0 or 7.1
     if sorted(shares) in ON_THE_BOARD or any(abs(half - 0.5) < 1e-6 for half in halves):
         return []
     ways = (shares, *([100 * each / sum(row) for each in row] for row in (terms[:3], exactly[:3])))
-    found = {tuple(round(number, 1) for number in blend(way, values)) for way in ways}
+    found = {tuple(round(number, 1) for number in weighted_sum(way, values)) for way in ways}
     if len(found) > 1:  # with rounded shares and with exact ones a hand should come to the same
         return []
     output = ", ".join(f"{number:g}" for number in found.pop())
     return [
         (
-            f"A program has the query [{query[0]}, {query[1]}], three keys, {rows_of(keys)}, and a row of 4 places; "
+            f"A program has the query [{query[0]}, {query[1]}], three keys, {rows_text(keys)}, and a row of 4 places; "
             "it doesn't divide by √d. What's in its row after the last key?",
             f"[{', '.join(map(str, scores))}, -∞]",
         ),
         (
             f"e^{{-1}} = {POWERS[1]}, e^{{-2}} = {POWERS[2]}, e^{{-3}} = {POWERS[3]:.3f}. With the values "
-            f"{rows_of(values)}, what are the four shares, in whole per cent, and what is the output, to one decimal?",
+            f"{rows_text(values)}, what are the four shares, in whole per cent, and what is the output, to one "
+            "decimal?",
             f"{' '.join(map(str, [*shares, 0]))} %, [{output}]",
         ),
         (
@@ -98,7 +99,7 @@ def vectors(draw: random.Random) -> list[tuple[str, str]]:
 def clocks(draw: random.Random) -> list[tuple[str, str]]:
     """With other than the board's four warps; each doubling of the warps is one more shuffle."""
     shuffles = draw.choice((1, 3, 4))
-    warps, parts = 2**shuffles, (SUM[0], SUM[1], shuffles, SUM[3])
+    warps, parts = 2**shuffles, (SUM_STEPS[0], SUM_STEPS[1], shuffles, SUM_STEPS[3])
     each = 2 * sum(parts) + 2
     ask = (
         f"A program has {warps} warps, and a key has a number for each of its threads. How many tickets (instructions "

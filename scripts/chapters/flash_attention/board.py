@@ -44,7 +44,7 @@ def power(exponent: int) -> Fraction:
     return Fraction(2) ** exponent
 
 
-def streamed(query: Sequence[int]) -> list[State]:
+def block_states(query: Sequence[int]) -> list[State]:
     """The state after each block of keys."""
     found: list[State] = []
     for first in range(0, len(K), BLOCK):
@@ -72,7 +72,7 @@ class Backward:
 
 
 def backward(query: int) -> Backward:
-    last = streamed(Q[query])[-1]
+    last = block_states(Q[query])[-1]
     shares = [power(dot(Q[query], key) - last.maximum) / last.total for key in K]
     dp = [dot(GRADIENT[query], value) for value in V]
     average = dot(GRADIENT[query], last.output)
@@ -80,12 +80,12 @@ def backward(query: int) -> Backward:
     return Backward(shares, dp, average, above, [p * a for p, a in zip(shares, above, strict=True)])
 
 
-def say(number: float | Fraction) -> str:
+def number(number: float | Fraction) -> str:
     return f"{float(number):.4g}"
 
 
 def vector(numbers: Sequence) -> str:
-    return "[" + ", ".join(map(say, numbers)) + "]"
+    return "[" + ", ".join(map(number, numbers)) + "]"
 
 
 def board() -> Board:
@@ -112,9 +112,9 @@ def belt(board: Board) -> None:
 
 
 def words(board: Board) -> None:
-    rows = [streamed(query) for query in Q]
+    rows = [block_states(query) for query in Q]
     told = "; ".join(
-        f"query {i}: " + ", then ".join(f"{s.maximum}, {say(s.total)}, {vector(s.blend)}" for s in states)
+        f"query {i}: " + ", then ".join(f"{s.maximum}, {number(s.total)}, {vector(s.blend)}" for s in states)
         for i, states in enumerate(rows, 1)
     )
     board.step(
@@ -133,7 +133,7 @@ def words(board: Board) -> None:
     for i, (query, states) in enumerate(zip(Q, rows, strict=True)):
         cells = [vector(query)]
         for state in states:
-            cells += [state.maximum, say(state.total), vector(state.blend)]
+            cells += [state.maximum, number(state.total), vector(state.blend)]
         with board.answer() if i else nullcontext():
             board.table(42, 120 + 36 * i, [cells], widths, size=0.8)
             board.words(206 + 110 * i, 242, vector(states[-1].output), 0.9)
@@ -210,40 +210,40 @@ def traffic(board: Board) -> None:
 
 
 def one_number(board: Board) -> None:
-    last = streamed(Q[1])[-1]
+    last = block_states(Q[1])[-1]
     dots = [dot(Q[1], key) for key in K]
     shares = [power(each) / power(round(last.lse)) for each in dots]
     board.step(
-        f"Query 2: maximum {last.maximum} and sum {say(last.total)} become one number, lse {say(last.lse)}. A share is "
-        f"2 to the power of its dot product minus {say(last.lse)}: {', '.join(map(say, shares))}."
+        f"Query 2: maximum {last.maximum} and sum {number(last.total)} become one number, lse {number(last.lse)}. A "
+        f"share is 2 to the power of its dot product minus {number(last.lse)}: {', '.join(map(number, shares))}."
     )
     board.erase()
-    board.words(30, 34, f"query 2:   max {last.maximum},  sum {say(last.total)}", 1, at="left")
-    end = board.words(30, 78, f"lse = {last.maximum} + log_{{2}} {say(last.total)} =", 1.15, at="left")[2]
-    board.words(end + 22, 78, say(last.lse), 1.15)
+    board.words(30, 34, f"query 2:   max {last.maximum},  sum {number(last.total)}", 1, at="left")
+    end = board.words(30, 78, f"lse = {last.maximum} + log_{{2}} {number(last.total)} =", 1.15, at="left")[2]
+    board.words(end + 22, 78, number(last.lse), 1.15)
     board.ring(end + 22, 78, 36, 34)
     board.words(30, 134, "dot products", 0.9, at="left")
     for i, (each, share) in enumerate(zip(dots, shares, strict=True)):
         x = 220 + 90 * i
         board.words(x, 134, str(each), 1)
-        board.words(x, 172, f"2^{{{each} - {say(last.lse)}}}", 1.1)
+        board.words(x, 172, f"2^{{{each} - {number(last.lse)}}}", 1.1)
         with board.answer():
-            board.words(x, 212, say(share), 1)
+            board.words(x, 212, number(share), 1)
     board.words(30, 172, "share", 0.9, at="left")
     board.words(30, 250, "no maximum, no sum, any order", 0.85, at="left")
 
 
 def line(board: Board, query: int, row: Backward, begin: int = 0, end: int = 5) -> None:
     """A row of the table of step 7 and 8, or some of its columns; 0 is its first."""
-    cells = [query + 1, *(", ".join(map(say, each)) for each in (row.dp, [row.average], row.above, row.ds))]
+    cells = [query + 1, *(", ".join(map(number, each)) for each in (row.dp, [row.average], row.above, row.ds))]
     board.table(30 + sum(COLUMNS[:begin]), 72 + 42 * query, [cells[begin:end]], COLUMNS[begin:], size=0.8)
 
 
 def average(board: Board) -> None:
-    row, out = backward(0), streamed(Q[0])[-1].output
-    terms = " + ".join(f"{say(share)} · {dp}" for share, dp in zip(row.shares, row.dp, strict=True))
+    row, out = backward(0), block_states(Q[0])[-1].output
+    terms = " + ".join(f"{number(share)} · {dp}" for share, dp in zip(row.shares, row.dp, strict=True))
     board.step(
-        f"The first row of a table: dP {vector(row.dp)}, D {say(row.average)}, dP minus D {vector(row.above)}, dS "
+        f"The first row of a table: dP {vector(row.dp)}, D {number(row.average)}, dP minus D {vector(row.above)}, dS "
         f"{vector(row.ds)}. Below, the average D in two ways: as a sum over the row, and as dO times O."
     )
     board.erase()
@@ -255,9 +255,9 @@ def average(board: Board) -> None:
     with board.group("why"):
         board.words(30, 116, f"dO = {vector(GRADIENT[0])}    O = {vector(out)}", 0.9, at="left")
         with board.answer():
-            board.words(30, 152, f"D, the long way:  {terms} = {say(dot(row.shares, row.dp))}", 0.8, at="left")
-            board.words(30, 188, f"D = dO · O = {say(row.average)}", 1, at="left")
-        board.words(30, 230, f"dS = shares · (dP - D),  shares {', '.join(map(say, row.shares))}", 0.8, at="left")
+            board.words(30, 152, f"D, the long way:  {terms} = {number(dot(row.shares, row.dp))}", 0.8, at="left")
+            board.words(30, 188, f"D = dO · O = {number(row.average)}", 1, at="left")
+        board.words(30, 230, f"dS = shares · (dP - D),  shares {', '.join(map(number, row.shares))}", 0.8, at="left")
 
 
 def gradients(board: Board) -> None:
@@ -271,11 +271,11 @@ def gradients(board: Board) -> None:
     board.words(30, 208, "each row of dS adds up to 0", 0.95, at="left")
     with board.answer():
         line(board, 2, rows[2])
-        board.words(30, 242, f"row 3: outputs add up to {sum(streamed(Q[2])[-1].output)}, always", 0.9, at="left")
+        board.words(30, 242, f"row 3: outputs add up to {sum(block_states(Q[2])[-1].output)}, always", 0.9, at="left")
 
 
 def ran(board: Board) -> None:
-    outputs = [vector(streamed(query)[-1].output) for query in Q]
+    outputs = [vector(block_states(query)[-1].output) for query in Q]
     board.step(
         f"Above, the demo: a tick behind each output, {', '.join(outputs)}. Below, PyTorch's call with a mask, an "
         "arrow to each of four backends; cuDNN, which it took in our run, has a tick."

@@ -28,7 +28,7 @@ def lines() -> Iterator[str]:
     yield ""
     rows = []
     for word, query in enumerate(q):
-        cells = [cell for state in streamed(query, k, v) for cell in state]
+        cells = [cell for state in states(query, k, v) for cell in state]
         rows.append([vector(query), *cells, plain(lse[word], ".3g"), vector(out[word])])
     yield from table(["query", *["max", "sum", "blend"] * 2, "lse", "out"], *rows)
     yield ""
@@ -45,7 +45,7 @@ def lines() -> Iterator[str]:
     yield f"a query leaves {HEAD_DIM * BYTES + lse.element_size()} B, whatever N"
 
 
-def streamed(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> Iterator[tuple[str, str, str]]:
+def states(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> Iterator[tuple[str, str, str]]:
     """Maximum, sum and blend after each block of keys."""
     state, blend = OnlineSoftmax.empty(), torch.zeros(values.shape[-1])
     for block, value in zip(keys.split(BLOCK), values.split(BLOCK), strict=True):

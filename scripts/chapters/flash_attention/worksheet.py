@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 
-from scripts.chapters.worksheets import Blank, Worksheet, rows_of
+from scripts.chapters.worksheets import Blank, Worksheet, rows_text
 
 ROWS = ((1, 0), (0, 1), (1, 1))
 VALUES = ((10, 0), (0, 10), (5, 5))
@@ -21,14 +21,14 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         if any(10 * number % 1 for number in (*early[2], *late[2], *output)):
             return None
         moved |= early[0] < late[0]
-        said = [f"{top}, {plain(total)}, {pair(blend)}" for top, total, blend in (early, late)]
-        rows.append([f"query {query}", Blank(" ".join(map(str, dots))), *map(Blank, said), Blank(pair(output))])
+        said = [f"{top}, {plain(total)}, {vector(blend)}" for top, total, blend in (early, late)]
+        rows.append([f"query {query}", Blank(" ".join(map(str, dots))), *map(Blank, said), Blank(vector(output))])
     if not moved or len(set(q)) < 3 or len(set(v)) < 2:
         return None
     return Worksheet(
         title="FlashAttention by hand, in powers of 2",
         given=[
-            f"Q = {rows_of(q)} · K = {rows_of(k)} · V = {rows_of(v)}. Blocks of two keys. Take 2 to the power of "
+            f"Q = {rows_text(q)} · K = {rows_text(k)} · V = {rows_text(v)}. Blocks of two keys. Take 2 to the power of "
             "the dot product for the exponential.",
             "After each block: the maximum, the sum and the blend of the values, both measured by that maximum.",
         ],
@@ -48,5 +48,5 @@ def plain(number: Fraction) -> str:
     return f"{float(number):g}"
 
 
-def pair(numbers: list[Fraction]) -> str:
+def vector(numbers: list[Fraction]) -> str:
     return f"[{', '.join(map(plain, numbers))}]"

@@ -9,7 +9,7 @@ from kernels.bench.hardware import H100
 from scripts import records
 from scripts.chapters.board import Board
 from scripts.chapters.hopper import steps
-from scripts.chapters.hopper.worked import BYTES, HEAD_DIM, HEADS, USES, N
+from scripts.chapters.hopper.worked import BYTES, HEAD_DIM, HEADS, RING_USES, N
 
 ROWS, BLOCK_K, STAGES, CONSUMERS, THREADS = 64, 128, 2, 2, 128  # of the kernel's plan at d = 128
 GRANTED = {2: 240, 3: 160}  # registers of a thread, by consumers
@@ -24,7 +24,7 @@ EXP2_CLOCKS = 1 / H100["exp2"].value  # of a score, on the special function unit
 LIMIT = attention_flops(N, HEAD_DIM, HEADS, causal=True) / H100["bf16 peak"].value * 1e3  # ms
 
 
-def took(table: Callable[[], list[dict]], name: str) -> dict[str, float]:
+def milliseconds(table: Callable[[], list[dict]], name: str) -> dict[str, float]:
     """Returns milliseconds, causal, by the column of their names; nothing if the table's snippet has never run."""
     wanted = {"n": N, "causal": True, "head_dim": HEAD_DIM}
     try:
@@ -39,7 +39,7 @@ def matmul_clocks(head_dim: int) -> float:
     return attention_flops(1, head_dim) / H100["bf16 tensor core"].value
 
 
-def in_turn(head_dim: int) -> float:
+def tflops_in_turn(head_dim: int) -> float:
     """TFLOP/s at most, if exp2 and the matmuls take turns."""
     matmuls = matmul_clocks(head_dim)
     return H100["bf16 peak"].value / 1e12 * matmuls / (matmuls + EXP2_CLOCKS)
@@ -77,7 +77,7 @@ def bar(board: Board, y: float, name: str, length: float, end: str, x: float = 1
 
 
 def limit(board: Board) -> None:
-    times, scale = took(lambda: records.table("beside_cudnn", "forward"), "form"), 130
+    times, scale = milliseconds(lambda: records.table("beside_cudnn", "forward"), "form"), 130
     shown = {name: times.get(form) for name, form in FORMS.items()}
     said = ", ".join(f"{name} {time:.2f} ms" if time else f"{name} awaits its run" for name, time in shown.items())
     hbm = qkvo_bytes(N, HEAD_DIM, BYTES, HEADS) / H100["hbm bandwidth"].value * 1e3
@@ -100,7 +100,7 @@ def clocks(board: Board) -> None:
     board.step(
         "Clocks of a score on one SM: 512 FLOP on the tensor cores are 0.125, an exp2 is 0.0625. A table by head "
         "dimension: "
-        + "; ".join(f"{d}: {matmul_clocks(d):g} and {in_turn(d):.0f} TFLOP/s" for d in (64, 128, 256))
+        + "; ".join(f"{d}: {matmul_clocks(d):g} and {tflops_in_turn(d):.0f} TFLOP/s" for d in (64, 128, 256))
         + "."
     )
     board.erase()
@@ -113,7 +113,7 @@ def clocks(board: Board) -> None:
     widths = [104, 96, 134]
     board.table(56, 136, [["d", "products", "exp2", "in turn, TFLOP/s"]], widths, size=0.85)
     for i, d in enumerate((128, 64, 256)):
-        cells = [d, f"{matmul_clocks(d):g}", f"{EXP2_CLOCKS:g}", f"{in_turn(d):.0f}"]
+        cells = [d, f"{matmul_clocks(d):g}", f"{EXP2_CLOCKS:g}", f"{tflops_in_turn(d):.0f}"]
         if i:
             with board.answer():
                 board.table(56, 166 + 30 * i, [cells], widths, size=0.9)
@@ -158,10 +158,10 @@ def parts(board: Board) -> None:
 
 def bits(board: Board) -> None:
     rows = {
-        "use": list(range(USES)),
-        "place": [use % STAGES for use in range(USES)],
-        "full": [use // STAGES % 2 for use in range(USES)],
-        "empty": [1 - use // STAGES % 2 for use in range(USES)],
+        "use": list(range(RING_USES)),
+        "place": [use % STAGES for use in range(RING_USES)],
+        "full": [use // STAGES % 2 for use in range(RING_USES)],
+        "empty": [1 - use // STAGES % 2 for use in range(RING_USES)],
     }
     said = "; ".join(f"{name} {' '.join(map(str, numbers))}" for name, numbers in rows.items())
     board.step(f"A table of six uses of a ring of two places, and the bit that each side waits for: {said}.")
@@ -170,10 +170,10 @@ def bits(board: Board) -> None:
         y = 40 + 46 * i
         board.words(20, y, name, 1, at="left")
         if name in ("use", "place"):
-            board.table(130, y, [numbers], [56] * USES, size=1)
+            board.table(130, y, [numbers], [56] * RING_USES, size=1)
         else:
             with board.answer():
-                board.table(130, y, [numbers], [56] * USES, size=1)
+                board.table(130, y, [numbers], [56] * RING_USES, size=1)
     board.line((14, 62), (466, 62))
     board.words(234, 220, f"for the bit of use div {STAGES}", 0.85, at="left")
     with board.answer():
@@ -280,7 +280,7 @@ def pairs(board: Board) -> None:
 
 
 def ladder(board: Board) -> None:
-    times = took(lambda: steps.rows_of(HEAD_DIM), "step")
+    times = milliseconds(lambda: steps.rows_of(HEAD_DIM), "step")
     known = times.keys() >= {*STEPS}
     parts = [LIMIT / times[step] for step in STEPS] if known else SKETCH
     reached = {steps.NAMES[step]: part for step, part in zip(STEPS, parts, strict=True)}

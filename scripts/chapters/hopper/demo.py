@@ -9,7 +9,7 @@ from kernels.bench.hardware import H100
 from kernels.hopper.plan import Plan, plan_for
 from kernels.hopper.schedule import work_items_of
 from scripts.chapters.demo import table
-from scripts.chapters.hopper.worked import BYTES, HEAD_DIM, HEADS, USES, N
+from scripts.chapters.hopper.worked import BYTES, HEAD_DIM, HEADS, RING_USES, N
 
 SNIPPET = "hopper_budget"
 PLAN = plan_for(HEAD_DIM, True, N)
@@ -24,7 +24,7 @@ def lines() -> Iterator[str]:
     yield f"One takes exp2 while the other multiplies: {spare} clocks to spare."
     yield ""
     yield from table(["d", "products", "exp2", "in turn, TFLOP/s"], *map(clocks, (128, 64, 256)))
-    uses = range(USES)
+    uses = range(RING_USES)
     full = [use // PLAN.stages % 2 for use in uses]
     rows = {"use": uses, "place": [use % PLAN.stages for use in uses], "full": full, "empty": [1 - bit for bit in full]}
     yield "; ".join(f"{name} {' '.join(map(str, row))}" for name, row in rows.items())
@@ -35,10 +35,10 @@ def lines() -> Iterator[str]:
     yield f"bytes: {rings(PLAN):,} of {room:,}; with a third stage {third:,}"
     head = list(range(N // PLAN.block_q, 0, -1))  # of each block of queries, the blocks of keys that it sees
     pairs = [longest + shortest for longest, shortest in zip(head[: len(head) // 2], reversed(head), strict=False)]
-    alone, paired = (busiest(blocks * HEADS) for blocks in (head, pairs))
+    alone, paired = (most_blocks(blocks * HEADS) for blocks in (head, pairs))
     yield f"program 0: {alone} blocks, paired {paired}, gain {alone / paired:.2f}; mean {sum(head) * HEADS / SMS:.1f}"
     _, _, single = work_items_of(HEADS, len(head), SMS, True, True)
-    dealt = busiest(pairs * (HEADS - single) + [length for length in head for _ in range(single)], back=True)
+    dealt = most_blocks(pairs * (HEADS - single) + [length for length in head for _ in range(single)], back=True)
     yield f"the last {single} heads singly, every other round dealt back: {dealt}"
     limit = attention_flops(N, HEAD_DIM, HEADS, causal=True) / H100["bf16 peak"].value
     through = qkvo_bytes(N, HEAD_DIM, BYTES, HEADS)
@@ -46,14 +46,14 @@ def lines() -> Iterator[str]:
     yield f"the limit: {1e3 * limit:.1f} ms; HBM, {mib(through):.0f} MiB: {hbm:.2f} ms"
 
 
-def busiest(blocks: list[int], back: bool = False) -> int:
+def most_blocks(blocks: list[int], back: bool = False) -> int:
     """The most that a program has of them, if there is one for each SM and each takes the next in turn.
 
     back: every other round begins with the last program
     """
     has = [0] * SMS
-    for place, length in enumerate(blocks):
-        number, program = divmod(place, SMS)
+    for index, length in enumerate(blocks):
+        number, program = divmod(index, SMS)
         has[-1 - program if back and number % 2 else program] += length
     return max(has)
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from kernels.bench.cost import attention_flops
 from kernels.bench.hardware import H100
-from scripts.chapters.worksheets import Blank, Worksheet, counted
+from scripts.chapters.worksheets import Blank, Worksheet, with_commas
 
 ROWS, THREADS, BLOCK = 64, 128, 128  # queries and threads of a consumer; queries and keys of a block, causal
 HEAD_DIMS = (64, 128, 256)
@@ -27,7 +27,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         title="Clocks, rings and blocks",
         given=[
             f"On a chip that is no H100 an SM does {tensor} FLOP a clock on its tensor cores, and {exp2} exp2 a clock. "
-            f"A consumer's share of a block is {ROWS} queries by {keys} keys, {counted(scores)} scores. Each score "
+            f"A consumer's share of a block is {ROWS} queries by {keys} keys, {with_commas(scores)} scores. Each score "
             "takes two products of 2d FLOP, and one exp2.",
             "Count clocks. Consumers wait for nothing but the tensor cores and exp2. To spare is what the products of "
             "the one consumer last beyond the exp2 of the other.",
@@ -42,10 +42,10 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         rows=[
             [
                 str(d),
-                Blank(counted(products)),
-                Blank(counted(powers)),
+                Blank(with_commas(products)),
+                Blank(with_commas(powers)),
                 Blank(f"{Fraction(products, products + powers)} of the time"),
-                Blank(counted(products - powers)),
+                Blank(with_commas(products - powers)),
             ]
             for d, products, powers in clocks
         ],
@@ -58,16 +58,16 @@ def ring(draw: random.Random) -> list[tuple[str, str]]:
     places, full = [use % stages for use in range(uses)], [use // stages % 2 for use in range(uses)]
     one, both = f"A ring has {stages} places. For uses 0 to {uses - 1}: in which place is the tile?", "In the same uses"
     return [
-        (one, spaced(places)),
-        (f"{both}, which bit does a consumer wait for, at the barrier that says full?", spaced(full)),
+        (one, numbers_text(places)),
+        (f"{both}, which bit does a consumer wait for, at the barrier that says full?", numbers_text(full)),
         (
             f"{both}, which bit does the producer wait for, at the barrier that says empty?",
-            spaced([1 - bit for bit in full]),
+            numbers_text([1 - bit for bit in full]),
         ),
     ]
 
 
-def spaced(numbers: list[int]) -> str:
+def numbers_text(numbers: list[int]) -> str:
     return " ".join(map(str, numbers))
 
 

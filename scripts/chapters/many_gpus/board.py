@@ -48,13 +48,13 @@ def shares(one: Partial, other: Partial) -> tuple[Fraction, Fraction]:
     return one.total / total, other.total / total
 
 
-def merged(word: int) -> list[Fraction]:
+def merge(word: int) -> list[Fraction]:
     one, other = boards_of(word)
     a, b = shares(one, other)
     return [a * x + b * y for x, y in zip(one.output, other.output, strict=True)]
 
 
-def pair(numbers: Sequence[Fraction | int]) -> str:
+def vector(numbers: Sequence[Fraction | int]) -> str:
     return "[" + ", ".join(plain(number) for number in numbers) + "]"
 
 
@@ -93,15 +93,15 @@ def first_word(board: Board) -> None:
     a, b = shares(one, other)
     board.step(
         f"Two boards side by side, each with two keys and values. Below, word 1 finds the sum {plain(one.total)} and "
-        f"{pair(one.output)} at home, {plain(other.total)} and {pair(other.output)} on the other board; weighed, "
-        f"{pair(merged(0))}."
+        f"{vector(one.output)} at home, {plain(other.total)} and {vector(other.output)} on the other board; weighed, "
+        f"{vector(merge(0))}."
     )
     board.erase()
     with board.group("word"):
-        board.words(240, 128, f"word 1:  q = {pair(QUERIES[0])}", 0.95)
+        board.words(240, 128, f"word 1:  q = {vector(QUERIES[0])}", 0.95)
     for x, name, own, part in ((LEFT, 1, slice(0, 2), one), (RIGHT, 2, slice(2, 4), other)):
-        keys = "  ".join(pair(key) for key in KEYS[own])
-        values = "  ".join(pair(value) for value in VALUES[own])
+        keys = "  ".join(vector(key) for key in KEYS[own])
+        values = "  ".join(vector(value) for value in VALUES[own])
         board.box(x - 110, 6, 220, 104)
         board.words(x, 20, f"board {name}", 0.85)
         board.words(x, 44, f"k  {keys}", 0.85)
@@ -110,21 +110,21 @@ def first_word(board: Board) -> None:
         powers = " + ".join(f"2^{{{power:g}}}" for power in products)
         with board.group("word"):
             board.words(x, 158, f"{powers} = {plain(part.total)}", 0.95)
-            board.words(x, 188, f"→ {pair(part.output)}", 1.0)
+            board.words(x, 188, f"→ {vector(part.output)}", 1.0)
     with board.group("word"):
         for x, to in ((LEFT + 60, 210), (RIGHT - 60, 270)):
             board.line((x, 200), (to, 214))
     with board.answer(), board.group("word"):
         both = f"{plain(one.total)} + {plain(other.total)}"
         board.words(240, 228, f"{plain(one.total)} ÷ ({both}) = {a},  {plain(other.total)} ÷ ({both}) = {b}", 0.8)
-        board.words(240, 254, f"{a} · {pair(one.output)} + {b} · {pair(other.output)} = {pair(merged(0))}", 0.95)
+        board.words(240, 254, f"{a} · {vector(one.output)} + {b} · {vector(other.output)} = {vector(merge(0))}", 0.95)
 
 
 COLUMNS = [62, 62, 112, 124]  # of the demo's table of words, from the middle of one to the middle of the next
 
 
 def other_words(board: Board) -> None:
-    outputs = ", ".join(pair(merged(word)) for word in range(4))
+    outputs = ", ".join(vector(merge(word)) for word in range(4))
     one, other = boards_of(0)
     board.step(
         "The two boards, each with the output that it always finds. Below them a line for each word: its query, its "
@@ -132,16 +132,16 @@ def other_words(board: Board) -> None:
     )
     board.erase("word")
     with board.answer():
-        board.words(LEFT, 94, f"always {pair(one.output)}", 0.8)
-        board.words(RIGHT, 94, f"always {pair(other.output)}", 0.8)
+        board.words(LEFT, 94, f"always {vector(one.output)}", 0.8)
+        board.words(RIGHT, 94, f"always {vector(other.output)}", 0.8)
         board.words(240, 254, f"each output adds up to {sum(VALUES[0])}", 0.8)
     board.table(74, 130, [["word", "sum 1", "sum 2", "shares", "output"]], [94, 56, 102, 110, 0], size=0.75)
     for word, query in enumerate(QUERIES):
         y, sums = 156 + 25 * word, [plain(each.total) for each in boards_of(word)]
-        board.words(16, y, f"{word + 1}.  {pair(query)}", 0.8, at="left")
+        board.words(16, y, f"{word + 1}.  {vector(query)}", 0.8, at="left")
         a, b = shares(*boards_of(word))
         with board.answer() if word else nullcontext():  # the first is known
-            board.table(168, y, [[*sums, f"{a} and {b}", pair(merged(word))]], [56, 102, 110], size=0.8)
+            board.table(168, y, [[*sums, f"{a} and {b}", vector(merge(word))]], [56, 102, 110], size=0.8)
 
 
 def schemes(board: Board) -> None:
@@ -286,7 +286,7 @@ def copier(board: Board) -> None:
 def demo(board: Board) -> None:
     board.step(
         "The table of the four words again, with a tick behind each line: the library has found the same outputs, "
-        f"{', '.join(pair(merged(word)) for word in range(4))}."
+        f"{', '.join(vector(merge(word)) for word in range(4))}."
     )
     board.erase()
     board.words(240, 26, "make run SNIPPET=two_boards BOARD=1", 0.9)
@@ -294,7 +294,7 @@ def demo(board: Board) -> None:
     for word in range(4):
         y, sums = 102 + 34 * word, [plain(each.total) for each in boards_of(word)]
         a, b = shares(*boards_of(word))
-        board.table(42, y, [[word + 1, *sums, f"{a} and {b}", pair(merged(word))]], COLUMNS, size=0.95)
+        board.table(42, y, [[word + 1, *sums, f"{a} and {b}", vector(merge(word))]], COLUMNS, size=0.95)
         board.words(461, y - 1, "✓", 0.95)
     with board.answer():
         board.words(240, 246, f"decode: {HEADS * (WIDTH + 1) * 4 / 1e3:.1f} kB a layer, however long the text", 0.85)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from kernels.bench.parallel.cost import Part, min_tokens_to_overlap, sent_bytes
-from scripts.chapters.worksheets import Blank, Worksheet, counted, listed, rows_of, sized
+from scripts.chapters.worksheets import Blank, Worksheet, bytes_text, list_text, rows_text, with_commas
 
 KEYS = ((1, 0), (0, 1), (1, 1))
 TOTALS = (6, 9, 10, 12, 18, 20)  # of the two numbers of each value
@@ -32,16 +32,16 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         if any(4 * each % 1 for each, _ in parts):
             return None
         weighed += parts[0][0] != parts[1][0] and parts[0][1] != parts[1][1]
-        said = [text for each, output in parts for text in (f"{float(each):g}", listed(output))]
-        rows.append([f"word {word}", *map(Blank, said), Blank(listed(merged))])
+        said = [text for each, output in parts for text in (f"{float(each):g}", list_text(output))]
+        rows.append([f"word {word}", *map(Blank, said), Blank(list_text(merged))])
         sums.append(sum(terms))
     if weighed < 3 or len({row[-1] for row in rows}) < 3 or not (gradient := home(sums)):
         return None
     return Worksheet(
         title="Four words on two boards",
         given=[
-            f"The queries are {rows_of(queries)}, the keys {rows_of(keys)}, the values {rows_of(values)}. Board 1 has "
-            "words 1 and 2, board 2 has words 3 and 4. Nothing is masked; count in powers of 2.",
+            f"The queries are {rows_text(queries)}, the keys {rows_text(keys)}, the values {rows_text(values)}. Board "
+            "1 has words 1 and 2, board 2 has words 3 and 4. Nothing is masked; count in powers of 2.",
             "For each word: the sum of the exponentials and the output that the keys of board 1 give, the same of "
             f"board 2, then both merged. Check: each output adds up to {total}.",
         ],
@@ -76,10 +76,10 @@ def travels(draw: random.Random) -> list[tuple[str, str]]:
     part = Part(tokens, heads, heads, d)
     ring, swap = (sent_bytes(scheme, gpus, part) for scheme in ("ring", "all_to_all"))
     ask = (
-        f"{gpus} GPUs, {counted(tokens)} tokens each, {heads} heads of {d}, 16 bits. How large are K and V of a GPU's "
-        "tokens? How much does it send in a ring, and how much in an all-to-all?"
+        f"{gpus} GPUs, {with_commas(tokens)} tokens each, {heads} heads of {d}, 16 bits. How large are K and V of a "
+        "GPU's tokens? How much does it send in a ring, and how much in an all-to-all?"
     )
-    return [(ask, f"{sized(part.kv_bytes)}; {sized(int(ring))}; {sized(int(swap))}")]
+    return [(ask, f"{bytes_text(part.kv_bytes)}; {bytes_text(int(ring))}; {bytes_text(int(swap))}")]
 
 
 def ridge(draw: random.Random) -> list[tuple[str, str]]:
@@ -91,7 +91,7 @@ def ridge(draw: random.Random) -> list[tuple[str, str]]:
         f"A kernel computes at {speed} TFLOP/s, a link brings {link} GB/s. From how many tokens a GPU on does fetching "
         "a part take no longer than computing with it? And if the text is causal?"
     )
-    return [(ask, f"{counted(round(full))}; {counted(round(causal))}")]
+    return [(ask, f"{with_commas(round(full))}; {with_commas(round(causal))}")]
 
 
 def waits(draw: random.Random) -> list[tuple[str, str]]:

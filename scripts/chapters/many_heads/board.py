@@ -19,12 +19,12 @@ SIDE, WORK = 66, 142  # the middle of what stands on the side, and where the res
 Rows = Sequence[Sequence[float]]
 
 
-def through(rows: Rows) -> list[list[int]]:
+def projection(rows: Rows) -> list[list[int]]:
     """The three words after a projection."""
     return [[sum(a * b for a, b in zip(word, row, strict=True)) for row in rows] for word in WORDS]
 
 
-Q, K, V = (through(rows) for rows in (ASKS, OFFERS, HANDS_OVER))
+Q, K, V = (projection(rows) for rows in (ASKS, OFFERS, HANDS_OVER))
 
 
 def products(queries: Rows, keys: Rows) -> list[list[float]]:
@@ -42,7 +42,7 @@ def blend(percent: Sequence[int]) -> list[float]:
     return [sum(share * value[i] for share, value in seen) / 100 for i in (0, 1)]
 
 
-def pair(numbers: Sequence[float]) -> str:
+def vector(numbers: Sequence[float]) -> str:
     return "[" + ", ".join(f"{number:g}" for number in numbers) + "]"
 
 
@@ -65,14 +65,14 @@ def on_the_side(board: Board) -> None:
     board.words(SIDE, 32, "head 1", 0.9)
     board.matrix(SIDE - 46, 52, grid, w=28, h=24, size=0.85)
     for i, row in enumerate(grid):
-        board.words(SIDE, 152 + 32 * i, pair(blend(shares(row))), 0.9)
+        board.words(SIDE, 152 + 32 * i, vector(blend(shares(row))), 0.9)
 
 
 def cards(board: Board) -> None:
     board.step(
         "Three words of four numbers, and from each an arrow to its query, key and value: "
-        f"{'; '.join(f'{pair(q)}, {pair(k)}, {pair(v)}' for q, k, v in zip(Q, K, V, strict=True))}. Below, what is "
-        "taken for each. On the side, head 1's dot products and its output."
+        f"{'; '.join(f'{vector(q)}, {vector(k)}, {vector(v)}' for q, k, v in zip(Q, K, V, strict=True))}. Below, what "
+        "is taken for each. On the side, head 1's dot products and its output."
     )
     with board.group("side"):
         on_the_side(board)
@@ -81,7 +81,7 @@ def cards(board: Board) -> None:
             board.words(x, 28, name, 1.0)
         for i, word in enumerate(WORDS):
             y = 62 + 34 * i
-            board.words(196, y, pair(word), 0.85)
+            board.words(196, y, vector(word), 0.85)
             board.arrow(252, y, 272, y)
             if i:
                 with board.answer():
@@ -96,21 +96,21 @@ def cards(board: Board) -> None:
 
 def views(board: Board, i: int, y: float) -> None:
     for x, rows in ((306, Q), (368, K), (436, V)):
-        board.words(x, y, pair(rows[i]), 0.85)
+        board.words(x, y, vector(rows[i]), 0.85)
 
 
 def averages(board: Board) -> None:
     cat, mat = V[0], V[1]
     half = [(a + b) / 2 for a, b in zip(cat, mat, strict=True)]
     board.step(
-        f"Cat {pair(cat)} and mat {pair(mat)}, half of each, make {pair(half)}; a word that is {pair(half)} gives the "
-        "same. Below, two heads keep both answers in four boxes, with a cut in the middle."
+        f"Cat {vector(cat)} and mat {vector(mat)}, half of each, make {vector(half)}; a word that is {vector(half)} "
+        "gives the same. Below, two heads keep both answers in four boxes, with a cut in the middle."
     )
     board.erase("work")
     with board.group("work"):
-        board.words(WORK + 8, 30, f"cat {pair(cat)}   mat {pair(mat)}", 0.9, at="left")
-        board.words(WORK + 8, 64, f"½ · {pair(cat)} + ½ · {pair(mat)} = {pair(half)}", 0.85, at="left")
-        _, _, end, _ = board.words(WORK + 8, 98, f"a word that is {pair(half)}", 0.85, at="left")
+        board.words(WORK + 8, 30, f"cat {vector(cat)}   mat {vector(mat)}", 0.9, at="left")
+        board.words(WORK + 8, 64, f"½ · {vector(cat)} + ½ · {vector(mat)} = {vector(half)}", 0.85, at="left")
+        _, _, end, _ = board.words(WORK + 8, 98, f"a word that is {vector(half)}", 0.85, at="left")
         with board.answer():
             board.words(end, 98, ": the same", 0.85, at="left")
             board.words(WORK + 8, 144, "two heads", 0.9, at="left")
@@ -125,7 +125,7 @@ def second_head(board: Board) -> None:
     outputs = [blend(shares(row)) for row in grid]
     board.step(
         "Head 2's grid is head 1's on its side. Its shares in per cent, and its outputs beside those of head 1: "
-        f"{', '.join(map(pair, outputs))}."
+        f"{', '.join(map(vector, outputs))}."
     )
     board.erase("work")
     board.words(WORK + 62, 32, "head 2", 0.9)
@@ -144,7 +144,7 @@ def second_head(board: Board) -> None:
 
 
 def draw_blend(board: Board, y: float, output: Sequence[float], percent: str) -> None:
-    board.words(WORK + 62, y, pair(output), 0.9)
+    board.words(WORK + 62, y, vector(output), 0.9)
     board.words(WORK + 140, y, f"from  {percent} %", 0.85, at="left")
 
 
@@ -154,8 +154,8 @@ def mask(board: Board) -> None:
     late = shares(grid[1])[:2]
     board.step(
         "Head 1 stays on the side. Beside it its grid, large; the upper right half, above a thick staircase, has minus "
-        f"infinity in it. Behind the rows the causal outputs {', '.join(map(pair, outputs))}. Below, what a mask after "
-        "softmax leaves, and a row that sees nothing."
+        f"infinity in it. Behind the rows the causal outputs {', '.join(map(vector, outputs))}. Below, what a mask "
+        "after softmax leaves, and a row that sees nothing."
     )
     board.erase(keep=("side",))
     x, y, w, h = 152, 34, 60, 42
@@ -169,9 +169,9 @@ def mask(board: Board) -> None:
         board.arrow(x + 3 * w + 12, y + (i + 0.5) * h, x + 3 * w + 44, y + (i + 0.5) * h)
         if i:
             with board.answer():
-                board.words(x + 3 * w + 96, y + (i + 0.5) * h, pair(outputs[i]), 1.0)
+                board.words(x + 3 * w + 96, y + (i + 0.5) * h, vector(outputs[i]), 1.0)
         else:
-            board.words(x + 3 * w + 96, y + (i + 0.5) * h, pair(outputs[i]), 1.0)
+            board.words(x + 3 * w + 96, y + (i + 0.5) * h, vector(outputs[i]), 1.0)
     with board.answer():
         board.words(x, 186, "hidden after softmax:", 0.85, at="left")
         board.words(x + 20, 210, f"row 2 keeps {late[0]} + {late[1]} %", 0.85, at="left")
@@ -183,7 +183,7 @@ def one_matrix(board: Board) -> None:
     queries = [a + b for a, b in zip(Q, K, strict=True)]
     board.step(
         "X times one matrix, W1 and W2 side by side, is Q1 and Q2 side by side: rows "
-        f"{', '.join(map(pair, queries))}. A dashed cut goes through the matrix and through the queries."
+        f"{', '.join(map(vector, queries))}. A dashed cut goes through the matrix and through the queries."
     )
     board.erase()
     w, h, y = 27, 26, 70

@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernels.multihead import LoopedMultiHeadAttention, MultiHeadAttention
 from kernels.reference import weights
-from scripts.chapters.demo import DEVICE, per_cent, table, vector
+from scripts.chapters.demo import DEVICE, percents, table, vector
 from scripts.chapters.many_heads.board import ASKS, HANDS_OVER, HEADS, OFFERS, WIDTH, WORDS
 
 SNIPPET = "multihead"
@@ -21,7 +21,7 @@ VIEWS = {"_unsafe_view"}  # of those operators whose schema does not say so
 @torch.no_grad()
 def lines() -> Iterator[str]:
     looped = LoopedMultiHeadAttention(WIDTH, HEADS).to(DEVICE)
-    one, other = (counted(form) for form in (looped, MultiHeadAttention.from_loop(looped)))
+    one, other = (count_of(form) for form in (looped, MultiHeadAttention.from_loop(looped)))
     squares = [count.scores // LONG**2 for count in (one, other)]
     yield f"{one.launches} launches become {other.launches}, and {squares[0]} squares stay {squares[1]}."
     yield ""
@@ -31,7 +31,7 @@ def lines() -> Iterator[str]:
     exact = [form(x[None])[0] for form in (loop, at_once)]
     rows = []
     for word in range(len(WORDS)):
-        cells = [cell for shares, v in heads for cell in (per_cent(shares[word]), vector(shares[word] @ v))]
+        cells = [cell for shares, v in heads for cell in (percents(shares[word]), vector(shares[word] @ v))]
         rows.append([word + 1, *cells, vector(exact[1][word], ".3g")])
     yield from table(["word", "head 1", "output", "head 2", "output", "both, shares not rounded"], *rows)
     yield f"the loop and all at once {'agree' if torch.allclose(*exact) else 'DIFFER'}"
@@ -72,7 +72,7 @@ class Counting(TorchDispatchMode):
         return out
 
 
-def counted(form: torch.nn.Module) -> Counting:
+def count_of(form: torch.nn.Module) -> Counting:
     x = torch.randn(1, LONG, WIDTH, device=DEVICE)
     with Counting() as counting:
         form(x)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from itertools import permutations
 
-from scripts.chapters.rounded_shares import HANDED, POWERS, of_dots, percent
-from scripts.chapters.worksheets import Blank, Worksheet, listed, rows_of
+from scripts.chapters.rounded_shares import POWERS, POWERS_TEXT, output_of_dots, percent
+from scripts.chapters.worksheets import Blank, Worksheet, list_text, rows_text
 
 STARTS = (
     (1, 0, 1),
@@ -20,38 +20,38 @@ NAMES = ("1st", "2nd", "3rd", *(f"{number}th" for number in range(4, 10)))
 def worksheet(draw: random.Random) -> Worksheet | None:
     words = [(*draw.choice(STARTS), draw.randrange(3)) for _ in range(3)]
     asks, offers = draw.sample(PLACES, 2)
-    q, k = ([[word[place] for place in places] for word in words] for places in (asks, offers))
+    q, k = ([[word[index] for index in indices] for word in words] for indices in (asks, offers))
     v = [[5 * word[3], 5 * (sum(word[:3]) - word[3])] for word in words]
     dots = [[a * c + b * d for c, d in q] for a, b in k]  # of head 2, for which q and k are exchanged
     if len(set(words)) < 3 or v[0] == v[1] or len(set(map(tuple, k))) < 3 or any(len(set(row)) < 2 for row in dots):
         return None
-    outputs, second = [of_dots(row, v) for row in dots], of_dots(dots[1][:2], v)
+    outputs, second = [output_of_dots(row, v) for row in dots], output_of_dots(dots[1][:2], v)
     if not all(outputs) or not second or outputs.count(outputs[0]) == 3:
         return None
     shares = [f"{' '.join(map(str, percent([POWERS[dot] for dot in row])))} %" for row in dots]
     return Worksheet(
         title="Two heads for three words",
         given=[
-            f"Three words: {rows_of(words)}. Head 1's query takes {numbered(asks)}, its key {numbered(offers)}, "
+            f"Three words: {rows_text(words)}. Head 1's query takes {in_words(asks)}, its key {in_words(offers)}, "
             "in this order. Its value is 5 times the 4th; and 5 times the sum of the first three, less 5 times the "
             "4th.",
             "Head 2 has the same values, but its query takes the numbers that head 1's key takes, and its key those "
-            f"of head 1's query. To hand: √2 = 1.41, and {HANDED}. Shares in whole per cent. "
+            f"of head 1's query. To hand: √2 = 1.41, and {POWERS_TEXT}. Shares in whole per cent. "
             "Check: each output adds up to 10.",
         ],
         head=["Word", "Head 1: q", "Head 1: k", "v of both", "Head 2: q · k", "Shares", "Output"],
         rows=[
             [
                 f"word {i + 1}",
-                *map(Blank, map(listed, (q[i], k[i], v[i]))),
+                *map(Blank, map(list_text, (q[i], k[i], v[i]))),
                 Blank(" ".join(map(str, dots[i]))),
                 Blank(shares[i]),
-                Blank(listed(outputs[i])),
+                Blank(list_text(outputs[i])),
             ]
             for i in range(3)
         ],
         questions=[
-            ("Head 2 gets a causal mask. What is its output for the 2nd word?", listed(second)),
+            ("Head 2 gets a causal mask. What is its output for the 2nd word?", list_text(second)),
             *one_matrix(draw, q, k),
             *cells(draw),
             *launches(draw),
@@ -59,7 +59,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
     )
 
 
-def numbered(places: tuple[int, ...]) -> str:
+def in_words(places: tuple[int, ...]) -> str:
     """The 3rd and the 2nd number."""
     return f"the {NAMES[places[0]]} and the {NAMES[places[1]]} number"
 
@@ -70,7 +70,7 @@ def one_matrix(draw: random.Random, q: list, k: list) -> list[tuple[str, str]]:
         "One multiplication gives the queries of both heads, side by side. What does it give for the "
         f"{NAMES[word]} word?"
     )
-    return [(ask, listed(q[word] + k[word]))]
+    return [(ask, list_text(q[word] + k[word]))]
 
 
 def cells(draw: random.Random) -> list[tuple[str, str]]:

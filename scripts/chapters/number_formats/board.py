@@ -10,20 +10,20 @@ from scripts.chapters.board import Board
 from scripts.chapters.number_formats.worked import (
     BIAS,
     BLOCK,
-    MARKS,
+    E2M1,
     STEPS,
-    TENSOR,
+    TENSOR_SCALE,
     TIES,
-    codes,
-    e2m1,
-    e4m3,
-    largest,
-    packed,
-    scale,
+    block_codes,
+    block_maximum,
+    block_scale,
+    combined_scale,
+    e2m1_text,
+    encode_e2m1,
+    encode_e4m3,
+    no_leading_zero,
+    packed_bytes,
     short,
-    taken,
-    typed,
-    unit,
 )
 
 LOUD = 45  # in place of 4.5
@@ -75,13 +75,13 @@ def tape(board: Board) -> None:
 
 
 def tenth(board: Board) -> None:
-    code, worth = e4m3(0.1)
+    code, worth = encode_e4m3(0.1)
     power = math.floor(math.log2(0.1))
     rest = 0.1 / 2**power
     board.step(
         f"0.1 is {rest:g} times 2 to the {power}. Exponent: {power} plus {BIAS} is {power + BIAS}. Mantissa: "
         f"{(rest - 1) * STEPS:.1f} becomes {round((rest - 1) * STEPS)}. The code {code} stands for {worth:g}. In E2M1 "
-        f"0.1 becomes {taken(e2m1(0.1))}."
+        f"0.1 becomes {e2m1_text(encode_e2m1(0.1))}."
     )
     board.erase()
     board.words(30, 36, f"E4M3:  0.1 = {rest:g} · 2^{{{power}}}", 1, at="left")
@@ -94,7 +94,7 @@ def tenth(board: Board) -> None:
         board.words(30, 194, f"off by {100 * (worth / 0.1 - 1):.1f} %", 0.95, at="left")
     with board.answer():  # said after it
         board.line((26, 216), (450, 216))
-        board.words(30, 242, f"E2M1:  0.1 → {taken(e2m1(0.1))}", 1, at="left")
+        board.words(30, 242, f"E2M1:  0.1 → {e2m1_text(encode_e2m1(0.1))}", 1, at="left")
 
 
 def x(number: float) -> float:
@@ -103,7 +103,7 @@ def x(number: float) -> float:
 
 
 def ruler(board: Board) -> None:
-    goes = [(tie, MARKS[e2m1(tie)]) for tie in TIES]
+    goes = [(tie, E2M1[encode_e2m1(tie)]) for tie in TIES]
     board.step(
         "A ruler with the marks 0, a half, 1, one and a half, 2, 3, 4, 6, their codes 000 to 111, the even ones "
         "filled. Arrows from the seven ties: " + ", ".join(f"{tie:g} to {mark:g}" for tie, mark in goes) + "."
@@ -112,7 +112,7 @@ def ruler(board: Board) -> None:
 
     with board.group("ruler"):
         board.line((56, 130), (468, 130))
-    for code, mark in enumerate(MARKS):
+    for code, mark in enumerate(E2M1):
         with board.group("ruler"):
             board.line((x(mark), 118), (x(mark), 142))
             board.words(x(mark), 96, short(mark), 1)
@@ -127,17 +127,17 @@ def ruler(board: Board) -> None:
 
 
 def moved(board: Board) -> None:
-    loud = LOUD / MARKS[-1]
+    loud = LOUD / E2M1[-1]
     board.step(
         "The sizes of sixteen numbers as dots above the ruler. Below it the same ruler twice more, times "
-        f"{unit():g}, where it ends at the largest, {largest():g}, and times {loud:g}, which leaves two marks, 0 and "
-        f"{loud * MARKS[1]:g}."
+        f"{combined_scale():g}, where it ends at the largest, {block_maximum():g}, and times {loud:g}, which leaves "
+        f"two marks, 0 and {loud * E2M1[1]:g}."
     )
     board.erase(keep=("ruler",))
     for number in sorted({abs(number) for number in BLOCK}):
         board.ring(x(number), 60, 6, 6)
     board.words(8, 130, "· 1", 0.85, at="left")
-    times(board, 184, unit())
+    times(board, 184, combined_scale())
     with board.answer():
         times(board, 234, loud)
 
@@ -146,56 +146,56 @@ def times(board: Board, y: float, factor: float) -> None:
     """The ruler once more, its marks times a factor."""
     board.words(8, y, f"· {factor:g}", 0.85, at="left")
     board.line((x(0), y), (468, y))
-    for mark in MARKS:
-        if mark * factor <= MARKS[-1]:
+    for mark in E2M1:
+        if mark * factor <= E2M1[-1]:
             board.line((x(mark * factor), y - 11), (x(mark * factor), y + 11))
-    last = max(mark * factor for mark in MARKS if mark * factor <= MARKS[-1])
+    last = max(mark * factor for mark in E2M1 if mark * factor <= E2M1[-1])
     board.words(x(last), y + 22, f"{last:g}", 0.85)
 
 
 def scaled(board: Board) -> None:
-    code, worth = scale()
+    code, worth = block_scale()
     hexadecimal = f"{int(code.replace(' ', ''), 2):X}"
     board.step(
-        f"Sixteen numbers in two rows, the largest, {largest():g}, ringed. Divided by 6 and by {TENSOR:g} it is "
-        f"{worth:g}, in E4M3 {code}, the byte {hexadecimal}; a stored 1 is worth {unit():g}. Below a line MX: amax 7, "
-        "scale 4 divided by 4 is 1, and 7 becomes 6."
+        f"Sixteen numbers in two rows, the largest, {block_maximum():g}, ringed. Divided by 6 and by {TENSOR_SCALE:g} "
+        f"it is {worth:g}, in E4M3 {code}, the byte {hexadecimal}; a stored 1 is worth {combined_scale():g}. Below a "
+        "line MX: amax 7, scale 4 divided by 4 is 1, and 7 becomes 6."
     )
     board.erase()
     with board.group("block"):
         for i, number in enumerate(BLOCK):
-            board.words(88 + 51 * (i % 8), 20 + 26 * (i // 8), typed(number), 0.75)
+            board.words(88 + 51 * (i % 8), 20 + 26 * (i // 8), no_leading_zero(number), 0.75)
     board.ring(88, 20, 44, 24)
-    board.words(20, 84, f"amax {largest():g} ÷ {MARKS[-1]} ÷ {TENSOR:g} = {worth:g}", 0.95, at="left")
+    board.words(20, 84, f"amax {block_maximum():g} ÷ {E2M1[-1]} ÷ {TENSOR_SCALE:g} = {worth:g}", 0.95, at="left")
     with board.answer():
         board.words(20, 116, f"{code} = {hexadecimal}", 1.1, at="left")
         digits = code.replace(" ", "")
         board.words(20, 142, f"{digits[:4]} {digits[4:]}", 1.1, at="left")
-        board.words(20, 174, f"1 is worth {worth:g} · {TENSOR:g} = {unit():g}", 0.95, at="left")
+        board.words(20, 174, f"1 is worth {worth:g} · {TENSOR_SCALE:g} = {combined_scale():g}", 0.95, at="left")
     board.line((16, 196), (460, 196))
     power = 2 ** math.floor(math.log2(7))
-    top = 2 ** math.floor(math.log2(MARKS[-1]))
+    top = 2 ** math.floor(math.log2(E2M1[-1]))
     step = power / top
     with board.answer():
         board.words(20, 218, f"MX, amax 7: {power} ÷ {top} = {step:g}", 0.95, at="left")
-        board.words(300, 218, f"7 → {taken(e2m1(7 / step))}", 0.95, at="left")
+        board.words(300, 218, f"7 → {e2m1_text(encode_e2m1(7 / step))}", 0.95, at="left")
         board.words(20, 248, f"÷ {top}: the largest power of two in E2M1", 0.8, at="left")
 
 
 def written(board: Board) -> None:
-    found, made = codes(), packed()
+    found, made = block_codes(), packed_bytes()
     board.step(
         "Below the sixteen numbers the block in two halves, each with the numbers divided by "
-        f"{unit():g}, what is taken, and the codes: {' '.join(f'{code:X}' for code in found)}. Below each half its "
-        f"bytes: {' '.join(made)}."
+        f"{combined_scale():g}, what is taken, and the codes: {' '.join(f'{code:X}' for code in found)}. Below each "
+        f"half its bytes: {' '.join(made)}."
     )
     board.erase(keep=("block",))
     for half in range(2):
         top = 74 + 98 * half
         mine = range(8 * half, 8 * half + 8)
         lines = (
-            (f"÷ {short(unit())}", [short(BLOCK[i] / unit()) for i in mine]),
-            ("taken", [taken(found[i]) for i in mine]),
+            (f"÷ {short(combined_scale())}", [short(BLOCK[i] / combined_scale()) for i in mine]),
+            ("taken", [e2m1_text(found[i]) for i in mine]),
             ("code", [f"{found[i]:X}" for i in mine]),
         )
         for line, (name, cells) in enumerate(lines):

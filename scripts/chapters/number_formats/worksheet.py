@@ -6,8 +6,8 @@ import random
 from fractions import Fraction
 
 from kernels.bench.cost import square_bytes
-from scripts.chapters.number_formats.worked import MARKS, TIES, e2m1, e4m3
-from scripts.chapters.worksheets import Blank, Worksheet, sized
+from scripts.chapters.number_formats.worked import E2M1, TIES, encode_e2m1, encode_e4m3
+from scripts.chapters.worksheets import Blank, Worksheet, bytes_text
 
 TENSORS = (0.25, 0.5, 1, 2)
 SCALES = (0.625, 0.75, 0.875, 1.25, 1.75, 2.25, 2.5, 3.0, 3.5)
@@ -17,16 +17,16 @@ QUOTIENTS = (0.1, 0.4, 0.6, 1.1, 1.4, 1.6, 2.2, 2.4, 2.7, 3.2, 3.4, 3.6, 4.5, 4.
 def worksheet(draw: random.Random) -> Worksheet | None:
     tensor, scale = draw.choice(TENSORS), draw.choice(SCALES)
     unit = tensor * scale
-    quotients = [MARKS[-1], *draw.sample(TIES, 3), *draw.sample(MARKS[1:-1], 2), *draw.sample(QUOTIENTS, 2)]
+    quotients = [E2M1[-1], *draw.sample(TIES, 3), *draw.sample(E2M1[1:-1], 2), *draw.sample(QUOTIENTS, 2)]
     quotients = [draw.choice((1, -1)) * quotient for quotient in quotients]
     draw.shuffle(quotients)
     numbers = [round(quotient * unit, 6) for quotient in quotients]
-    codes = [e2m1(quotient) for quotient in quotients]
-    lost = [abs(abs(quotient) - MARKS[code % 8]) * unit for quotient, code in zip(quotients, codes, strict=True)]
+    codes = [encode_e2m1(quotient) for quotient in quotients]
+    lost = [abs(abs(quotient) - E2M1[code % 8]) * unit for quotient, code in zip(quotients, codes, strict=True)]
     most = max(lost)
     if any(len(f"{abs(number):g}") > 5 for number in numbers) or sorted(lost)[-2] > 0.99 * most:
         return None
-    bits, worth = e4m3(scale)
+    bits, worth = encode_e4m3(scale)
     return Worksheet(
         title="Eight numbers in four bits",
         given=[
@@ -56,15 +56,15 @@ def worksheet(draw: random.Random) -> Worksheet | None:
                 "Which number is changed by most on the way there and back, in absolute terms, and by how much?",
                 f"{numbers[lost.index(most)]:g}, {most:g}",
             ),
-            *alone(draw),
-            *stored(draw),
+            *e4m3_question(draw),
+            *size_question(draw),
         ],
     )
 
 
 def number_text(code: int) -> str:
     """The number that a code stands for, -0 with its sign."""
-    return f"{'-' if code >= 8 else ''}{MARKS[code % 8]:g}"
+    return f"{'-' if code >= 8 else ''}{E2M1[code % 8]:g}"
 
 
 def fields(code: int) -> str:
@@ -72,7 +72,7 @@ def fields(code: int) -> str:
     return f"{code >> 3} {code >> 1 & 3:02b} {code & 1}"
 
 
-def alone(draw: random.Random) -> list[tuple[str, str]]:
+def e4m3_question(draw: random.Random) -> list[tuple[str, str]]:
     """A number that lies two digits of steps above a power of two, and neither on a mark nor in the middle."""
     while True:
         number = Fraction(draw.randint(11, 139), 10)
@@ -80,7 +80,7 @@ def alone(draw: random.Random) -> list[tuple[str, str]]:
         steps = (number / 2**power - 1) * 8
         if (10 * steps).denominator == 1 and steps.denominator > 2 and steps < 7:
             break
-    bits, worth = e4m3(float(number))
+    bits, worth = encode_e4m3(float(number))
     ask = (
         f"Another number is {float(number):g}. In E4M3 there are eight steps from a power of two to the next. How many "
         "of them does the number lie above the power below it, what is its code, and what does the code stand for?"
@@ -88,8 +88,9 @@ def alone(draw: random.Random) -> list[tuple[str, str]]:
     return [(ask, f"{float(steps):g} steps; {bits}; {worth:g}")]
 
 
-def stored(draw: random.Random) -> list[tuple[str, str]]:
+def size_question(draw: random.Random) -> list[tuple[str, str]]:
     power = draw.randint(11, 15)
     wide = square_bytes(2**power, 2)
-    ask = f"A tensor takes {sized(wide)} in 16 bits. How much does it take in NVFP4, but for the tensor's own scale?"
-    return [(ask, f"{sized(wide)} ÷ 16 · 4.5 = {sized(wide * 9 // 32)}")]
+    size = bytes_text(wide)
+    ask = f"A tensor takes {size} in 16 bits. How much does it take in NVFP4, but for the tensor's own scale?"
+    return [(ask, f"{size} ÷ 16 · 4.5 = {bytes_text(wide * 9 // 32)}")]

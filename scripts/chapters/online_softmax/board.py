@@ -11,7 +11,7 @@ from kernels.bench.hardware import H100
 from scripts.chapters.board import Board
 from scripts.chapters.online_softmax import worked
 from scripts.chapters.online_softmax.board_readers import LEFT, NEXT, WORK, bug, left, machine, readers, row, words
-from scripts.chapters.online_softmax.worked import BLOCK, ROWS, SCORES, VALUES, WORDS, State, pair
+from scripts.chapters.online_softmax.worked import BLOCK, ROWS, SCORES, VALUES, WORDS, State, vector
 
 BARS, SHRUNK = 264, 402  # where the bars of the first block begin, and the shrunken ones
 
@@ -219,30 +219,30 @@ def proof(board: Board) -> None:
 
 
 def blends(board: Board, parts: list[State], after: list[State]) -> None:
-    said = "; ".join(f"{pair(state.accumulator)}, so far {pair(state.output)}" for state in after)
+    said = "; ".join(f"{vector(state.accumulator)}, so far {vector(state.output)}" for state in after)
     board.step(
-        f"Under each score its value: {pair(VALUES[0])} under the first three, {pair(VALUES[-1])} under the others. "
-        f"The table has two more columns, accumulator and so far, by blocks: {said}. Below, the second and the third "
-        "worked out, and the check: each accumulator adds up to ten times its sum."
+        f"Under each score its value: {vector(VALUES[0])} under the first three, {vector(VALUES[-1])} under the "
+        f"others. The table has two more columns, accumulator and so far, by blocks: {said}. Below, the second and the "
+        "third worked out, and the check: each accumulator adds up to ten times its sum."
     )
     board.erase("proof")
     for i, value in enumerate(VALUES):
-        board.words(LEFT + 47 + 136 * (i // BLOCK) + 60 * (i % BLOCK), 48, pair(value), 0.75)
+        board.words(LEFT + 47 + 136 * (i // BLOCK) + 60 * (i % BLOCK), 48, vector(value), 0.75)
     board.line((LEFT + 214, 36), (LEFT + 214, 56))
     row(board, -1, ["accumulator", "so far"], skip=5)
     first, second, last = after
     shrunk = [second.factor * part for part in first.accumulator]
     x, y = last.accumulator
     lines = (
-        f"{second.factor:.3f} · {pair(first.accumulator)} = {pair(shrunk)}",
-        f"{pair(shrunk)} + {pair(parts[1].accumulator)} = {pair(second.accumulator)}",
-        f"{pair(second.accumulator)} + {pair(parts[2].accumulator)} = {pair(last.accumulator)}",
+        f"{second.factor:.3f} · {vector(first.accumulator)} = {vector(shrunk)}",
+        f"{vector(shrunk)} + {vector(parts[1].accumulator)} = {vector(second.accumulator)}",
+        f"{vector(second.accumulator)} + {vector(parts[2].accumulator)} = {vector(last.accumulator)}",
         f"check:  {x:.2f} + {y:.2f} = 10 · {last.running_sum:.3f}",
     )
     for i, own in enumerate(((), (0, 1), (2,), (3,))):  # the lines that are worked out with each line of the table
         with board.answer():
             if i < len(after):
-                row(board, i, [pair(after[i].accumulator), pair(after[i].output)], skip=5)
+                row(board, i, [vector(after[i].accumulator), vector(after[i].output)], skip=5)
             with board.group("work"):
                 for line in own:
                     words(board, WORK + 23 * line, lines[line], 0.8)

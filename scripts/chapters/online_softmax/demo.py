@@ -8,7 +8,7 @@ import torch
 
 from kernels.softmax import OnlineSoftmax, exp_below, softmax
 from scripts.chapters.demo import DEVICE, table
-from scripts.chapters.online_softmax.worked import BLOCK, SCORES, VALUES, pair
+from scripts.chapters.online_softmax.worked import BLOCK, SCORES, VALUES, vector
 
 SNIPPET = "online_softmax"
 
@@ -25,7 +25,7 @@ def lines() -> Iterator[str]:
         blend = factor * blend + grown * blends[-1]
         kept = f"{factor:.3g}" if number > 1 else "-"
         sums = [f"{parts[-1].running_sum:.3f}", f"{state.running_sum:.3f}"]
-        rows.append([number, f"{state.running_max:g}", kept, *sums, said(blend), said(blend / state.running_sum)])
+        rows.append([number, f"{state.running_max:g}", kept, *sums, text(blend), text(blend / state.running_sum)])
     at_once = OnlineSoftmax.empty().update(scores)
     yield (
         f"The same factor for everything added up: {state.running_sum:.3f} in blocks, "
@@ -33,18 +33,18 @@ def lines() -> Iterator[str]:
     )
     yield from table(["block", "max", "factor", "new", "sum", "accumulator", "so far"], *rows)
     shares = softmax(scores[None].to(DEVICE), block=BLOCK)[0].cpu()
-    yield f"the kernel, one pair at a time: {said(shares @ values)}"
+    yield f"the kernel, one pair at a time: {text(shares @ values)}"
     wrong, lost = sum(part.running_sum for part in parts), sum(blends)
-    yield f"the factor forgotten: {said(lost)} ÷ {wrong:.3f} = {said(lost / wrong)}"
+    yield f"the factor forgotten: {text(lost)} ÷ {wrong:.3f} = {text(lost / wrong)}"
     rest = parts[1].merge(parts[2])
-    one, other, both, exchanged = map(told, (parts[0], rest, parts[0].merge(rest), rest.merge(parts[0])))
+    one, other, both, exchanged = map(state_text, (parts[0], rest, parts[0].merge(rest), rest.merge(parts[0])))
     yield f"two readers: {one} and {other} are {both}; exchanged, {exchanged}"
     yield f"lse: {state.running_max:g} + ln {state.running_sum:.3f} = {state.lse:.3f}"
 
 
-def said(numbers: torch.Tensor) -> str:
-    return pair(numbers.tolist())
+def text(numbers: torch.Tensor) -> str:
+    return vector(numbers.tolist())
 
 
-def told(state: OnlineSoftmax) -> str:
+def state_text(state: OnlineSoftmax) -> str:
     return f"({state.running_max:g}, {state.running_sum:.3f})"

@@ -7,7 +7,8 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from scripts.chapters.online_softmax.worked import SCORES, State, Values, block_states, pair, running_states, state_of
+from scripts.chapters.online_softmax import worked
+from scripts.chapters.online_softmax.worked import SCORES, State, Values, block_states, running_states, vector
 from scripts.chapters.worksheets import Blank, Worksheet
 
 VALUES = ((10, 0), (0, 10))
@@ -50,24 +51,24 @@ def worksheet(draw: random.Random) -> Worksheet | None:
                 f"{scores[at]}, {scores[at + 1]}",
                 Blank(f"{line.state.running_max:g}"),
                 Blank(f"{line.state.factor:.3g}") if at else "-",
-                Blank(added(terms_of(scores[at : at + 2], line.state.running_max))),
-                Blank(summed(at > 0, *(f"{each.running_sum:.3f}" for each in line))),
-                Blank(summed(at > 0, *(pair(each.accumulator) for each in line))),
+                Blank(sum_of(terms_of(scores[at : at + 2], line.state.running_max))),
+                Blank(step_text(at > 0, *(f"{each.running_sum:.3f}" for each in line))),
+                Blank(step_text(at > 0, *(vector(each.accumulator) for each in line))),
             ]
             for at, line in zip((0, 2, 4), lines, strict=True)
         ],
         questions=[
-            ("What is the output?", divided(last)),
+            ("What is the output?", output_text(last)),
             ("Check each line: the accumulator adds up to how many times the sum?", "10"),
             (
                 "Nobody rescales. What sum and what output come out, and why does the check of question 2 not see it?",
                 f"{' + '.join(f'{line.new.running_sum:.3f}' for line in lines)} = {lost.running_sum:.3f}, "
-                f"{divided(lost)}; sum and accumulator have the same wrong weights",
+                f"{output_text(lost)}; sum and accumulator have the same wrong weights",
             ),
             (
                 "One reader has the first two scores, another the last four. Which maximum and sum does each bring? "
                 "And both together?",
-                merged(scores, lines[0].state),
+                merge_text(scores, lines[0].state),
             ),
         ],
     )
@@ -77,12 +78,12 @@ def terms_of(scores: Sequence[int], top: float) -> list[float]:
     return [POWERS[top - score] for score in scores]
 
 
-def added(terms: Sequence[float]) -> str:
+def sum_of(terms: Sequence[float]) -> str:
     """1 + 0.050 = 1.050."""
     return f"{' + '.join('1' if term == 1 else f'{term:.3f}' for term in terms)} = {sum(terms):.3f}"
 
 
-def summed(worked: bool, kept: str, new: str, total: str) -> str:
+def step_text(worked: bool, kept: str, new: str, total: str) -> str:
     return f"{kept} + {new} = {total}" if worked else total
 
 
@@ -92,16 +93,16 @@ def readers(scores: Sequence[int], first: State) -> tuple[float, float]:
     return round(first.running_sum * POWERS[top - first.running_max], 3), sum(terms_of(scores[2:], top))
 
 
-def merged(scores: Sequence[int], first: State) -> str:
+def merge_text(scores: Sequence[int], first: State) -> str:
     top, (kept, rest) = max(scores[2:]), readers(scores, first)
     return (
         f"({first.running_max:g}, {first.running_sum:.3f}); ({top}, {rest:.3f}), "
-        f"with {added(terms_of(scores[2:], top))}; together ({top}, {kept + rest:.3f}), with {added((kept, rest))}"
+        f"with {sum_of(terms_of(scores[2:], top))}; together ({top}, {kept + rest:.3f}), with {sum_of((kept, rest))}"
     )
 
 
-def divided(state: State) -> str:
-    return f"{pair(state.accumulator)} ÷ {state.running_sum:.3f} = {pair(state.output)}"
+def output_text(state: State) -> str:
+    return f"{vector(state.accumulator)} ÷ {state.running_sum:.3f} = {vector(state.output)}"
 
 
 def even(scores: Sequence[int], values: Values) -> bool:
@@ -113,15 +114,15 @@ def even(scores: Sequence[int], values: Values) -> bool:
     ]
     kept, rest = readers(scores, tables[0][1][0])
     return (
-        f"{rest:.3f}" == f"{state_of(scores[2:], values[2:]).running_sum:.3f}"
+        f"{rest:.3f}" == f"{worked.state_of(scores[2:], values[2:]).running_sum:.3f}"
         and f"{kept + rest:.3f}" == f"{tables[0][0][-1].running_sum:.3f}"
-        and all(printed(a) == printed(b) for exact, rounded in tables for a, b in zip(exact, rounded, strict=True))
-        and all(pair(exact[-1].output) == pair(rounded[-1].output) for exact, rounded in tables)
+        and all(digits(a) == digits(b) for exact, rounded in tables for a, b in zip(exact, rounded, strict=True))
+        and all(vector(exact[-1].output) == vector(rounded[-1].output) for exact, rounded in tables)
     )
 
 
-def printed(state: State) -> tuple[str, str]:
-    return f"{state.running_sum:.3f}", pair(state.accumulator)
+def digits(state: State) -> tuple[str, str]:
+    return f"{state.running_sum:.3f}", vector(state.accumulator)
 
 
 def by_hand(scores: Sequence[int], values: Values, forget: bool = False) -> list[Line]:

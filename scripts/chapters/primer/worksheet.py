@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from kernels.bench.hardware import H100
-from scripts.chapters.worksheets import Blank, Worksheet, counted, listed, sized
+from scripts.chapters.worksheets import Blank, Worksheet, bytes_text, list_text, with_commas
 
 
 def worksheet(draw: random.Random) -> Worksheet | None:
@@ -26,7 +26,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
                 str(edge),
                 Blank(str((n // edge) ** 2)),
                 Blank(str(2 * n * edge)),
-                Blank(counted(2 * n**3 // edge)),
+                Blank(with_commas(2 * n**3 // edge)),
                 Blank(str(edge)),
             ]
             for edge in edges
@@ -40,7 +40,7 @@ def dot(draw: random.Random) -> list[tuple[str, str]]:
     one, other = ([draw.randint(-3, 4) for _ in range(d)] for _ in range(2))
     return [
         (
-            f"What is the dot product {listed(one)} · {listed(other)}?",
+            f"What is the dot product {list_text(one)} · {list_text(other)}?",
             str(sum(a * b for a, b in zip(one, other, strict=True))),
         )
     ]
@@ -63,9 +63,9 @@ def machine(draw: random.Random) -> list[tuple[str, str]]:
         ),
         ("Which edges of a tile reach these, if each tile is fetched anew?", f"{edge}; {2 * flop // shared}"),
         (
-            f"An SM has {sized(registers)} of registers. How much do the sums of a tile with the larger edge take "
+            f"An SM has {bytes_text(registers)} of registers. How much do the sums of a tile with the larger edge take "
             "in FP32, and do they fit?",
-            f"{sized(sums)}: {'yes' if sums <= registers else 'no'}",
+            f"{bytes_text(sums)}: {'yes' if sums <= registers else 'no'}",
         ),
         (
             f"The chip has {sms} SMs, at {tenths / 10:g} GHz. How many TB/s does HBM bring in all?",

@@ -8,7 +8,7 @@ import math
 from kernels.bench.cost import square_bytes
 from kernels.bench.hardware import H100
 from scripts.chapters.board import Board
-from scripts.chapters.three_matmuls.worked import K, Q, V, blend, number, products, vector
+from scripts.chapters.three_matmuls.worked import K, Q, V, dot_products, number, vector, weighted_sum
 
 CARDS = {"Q": "look for", "K": "offer", "V": "hand over"}
 WORDS, DIM, BYTES = 8192, 128, 2  # the large example: one head in FP16
@@ -18,7 +18,7 @@ SQUARE = (346, 26, 118)  # its left, its top and its side
 
 
 def exponentials() -> list[list[float]]:
-    return [[math.exp(product / math.sqrt(len(K[0]))) for product in row] for row in products()]
+    return [[math.exp(product / math.sqrt(len(K[0]))) for product in row] for row in dot_products()]
 
 
 def shares() -> list[list[float]]:
@@ -81,7 +81,7 @@ def cards(board: Board) -> None:
 
 
 def grid(board: Board) -> None:
-    rows = products()
+    rows = dot_products()
     scores = [product / math.sqrt(len(K[0])) for product in rows[0]]
     board.step(
         "A grid of three by three, the queries on its left, the keys on top. Its rows are "
@@ -137,7 +137,7 @@ def blended(board: Board) -> None:
     board.step(
         "Beside the pie the shares of row 1, each with its value: "
         + ", ".join(f"{number(share)} of {vector(value)}" for share, value in zip(part, V, strict=True))
-        + f". Below a line their sum, {vector(blend(part))}, whose numbers add up to {sum(V[0])}."
+        + f". Below a line their sum, {vector(weighted_sum(part))}, whose numbers add up to {sum(V[0])}."
     )
     board.erase("left", "row")
     with board.group("left"):
@@ -146,8 +146,8 @@ def blended(board: Board) -> None:
             board.words(242, 44 + 36 * i, f"= {vector([share * each for each in value])}", 0.8, at="left")
         board.line((135, 140), (308, 140))
         with board.answer():
-            board.words(228, 166, f"= {vector(blend(part))}", 1, at="left")
-            board.words(34, 208, " + ".join(map(number, blend(part))) + f" = {sum(V[0])} ✓", 0.95, at="left")
+            board.words(228, 166, f"= {vector(weighted_sum(part))}", 1, at="left")
+            board.words(34, 208, " + ".join(map(number, weighted_sum(part))) + f" = {sum(V[0])} ✓", 0.95, at="left")
         board.words(34, 246, "a lot of what fits", 0.9, at="left")
 
 

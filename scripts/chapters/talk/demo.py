@@ -10,7 +10,7 @@ import torch
 from kernels.bench.cost import attention_flops, eager_traffic, mib, qkvo_bytes, square_bytes
 from kernels.bench.hardware import H100
 from kernels.reference import weights
-from scripts.chapters.demo import DEVICE, per_cent, table, vector
+from scripts.chapters.demo import DEVICE, percents, table, vector
 from scripts.chapters.talk.board import BYTES, DIM, WORDS
 from scripts.chapters.three_matmuls.worked import K, Q, V, number
 
@@ -32,10 +32,10 @@ def lines() -> Iterator[str]:
     rows = [
         [
             i + 1,
-            spaced(products[i]),
-            spaced(powers[i]),
+            row_text(products[i]),
+            row_text(powers[i]),
             number(powers[i].sum().item()),
-            per_cent(share),
+            percents(share),
             vector(share @ v),
         ]
         for i, share in enumerate(shares)
@@ -48,5 +48,5 @@ def lines() -> Iterator[str]:
     yield f"four trips {mib(moved):.0f} MiB, Q, K, V and the output {mib(least):.0f} MiB"
 
 
-def spaced(row: torch.Tensor) -> str:
+def row_text(row: torch.Tensor) -> str:
     return " ".join(number(value) for value in row.tolist())

@@ -7,7 +7,7 @@ import math
 from contextlib import nullcontext
 
 from scripts.chapters.board import Board
-from scripts.chapters.three_matmuls.worked import K, Q, Row, V, blend, dot, number, products, vector
+from scripts.chapters.three_matmuls.worked import K, Q, Row, V, dot, dot_products, number, vector, weighted_sum
 
 CARDS = {"Q": "what I look for", "K": "what I offer", "V": "what I hand over"}
 ASKS = (1, 0, 0.5, -0.5)  # one query, and four keys with what to say of them
@@ -23,7 +23,7 @@ WORD, LINE = (109, 159, 209), (95, 141, 187)  # the middles of the grid's column
 
 
 def scores() -> list[list[float]]:
-    return [[product / math.sqrt(len(K[0])) for product in row] for row in products()]
+    return [[product / math.sqrt(len(K[0])) for product in row] for row in dot_products()]
 
 
 def exponentials() -> list[list[float]]:
@@ -126,7 +126,7 @@ def alike(board: Board) -> None:
 
 
 def grid(board: Board) -> None:
-    rows = products()
+    rows = dot_products()
     board.step(
         "A grid of three by three, the queries on its left, the keys on top. Its rows are "
         + "; ".join(" ".join(map(str, row)) for row in rows)
@@ -184,7 +184,7 @@ def pies(board: Board) -> None:
         1: f"{math.sqrt(1 / 2):.2f}",
         2: f"{math.sqrt(2):.3f}",
     }  # as on the board, and to the digits needed
-    known = {product: math.exp(product / math.sqrt(len(K[0]))) for row in products() for product in row}
+    known = {product: math.exp(product / math.sqrt(len(K[0]))) for row in dot_products() for product in row}
     said = "     ".join(f"e^{{{named[product]}}} = {number(power)}" for product, power in sorted(known.items()))
     board.words(240, 20, said, 0.85)
     for x, y, head in ((159, 56, "scores"), (306, 44, "exponentials"), (396, 44, "sum"), (306, 62, "shares")):
@@ -203,7 +203,7 @@ def pies(board: Board) -> None:
 
 def blended(board: Board) -> None:
     parts = at_the_board()
-    rows = [blend(part) for part in parts]
+    rows = [weighted_sum(part) for part in parts]
     board.step(
         "The shares are left. Before them the output, behind them the values: output is shares times values, "
         + "; ".join(vector(row) for row in rows)
@@ -233,7 +233,7 @@ def blended(board: Board) -> None:
 
 def demo(board: Board) -> None:
     n, d = SHAPE
-    first = f"[{', '.join(f'{value:.3f}' for value in blend(shares()[0]))}]"  # as the machine prints it
+    first = f"[{', '.join(f'{value:.3f}' for value in weighted_sum(shares()[0]))}]"  # as the machine prints it
     board.step(
         f"Above output, shares and values a tick beside the machine's shares and output, {first}. Below: a thin table "
         f"of {n} by {d}, a square of {n} by {n}, a thin table of {n} by {d}."

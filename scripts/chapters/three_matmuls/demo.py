@@ -9,7 +9,7 @@ import torch
 
 from kernels.bench.cost import mib, square_bytes
 from kernels.reference import attention, weights
-from scripts.chapters.demo import DEVICE, per_cent, table, vector
+from scripts.chapters.demo import DEVICE, percents, table, vector
 from scripts.chapters.three_matmuls.board import BYTES, DIM, SHAPE, WORDS
 from scripts.chapters.three_matmuls.worked import K, Q, V, number
 
@@ -27,8 +27,8 @@ def lines() -> Iterator[str]:
     for word in range(len(Q)):
         powers = scores[word].exp()
         written = shares[word].round(decimals=2)  # in whole per cents, as at the board
-        parts = [spaced(products[word]), spaced(scores[word]), spaced(powers), number(powers.sum().item())]
-        rows.append([word + 1, *parts, per_cent(written), vector(written @ v)])
+        parts = [row_text(products[word]), row_text(scores[word]), row_text(powers), number(powers.sum().item())]
+        rows.append([word + 1, *parts, percents(written), vector(written @ v)])
     yield from table(["word", "q · k", "÷ √2", "exponentials", "sum", "shares", "output"], *rows)
     exactly = ", ".join(f"{value:.3f}" for value in attention(q, k, v)[0].tolist())
     yield f"word 1, shares not rounded: {'  '.join(f'{share:.3f}' for share in shares[0].tolist())} → [{exactly}]"
@@ -38,7 +38,7 @@ def lines() -> Iterator[str]:
     yield f"{SHAPE[0]} words: Q {shape(q)}, scores {shape(grid)}, output {shape(output)}"
 
 
-def spaced(row: torch.Tensor) -> str:
+def row_text(row: torch.Tensor) -> str:
     return " ".join(number(value) for value in row.tolist())
 
 

@@ -15,11 +15,11 @@ def dot(one: Row, other: Row) -> float:
     return sum(x * y for x, y in zip(one, other, strict=True))
 
 
-def products() -> list[list[float]]:
+def dot_products() -> list[list[float]]:
     return [[dot(query, key) for key in K] for query in Q]
 
 
-def blend(row: Row) -> list[float]:
+def weighted_sum(row: Row) -> list[float]:
     return [dot(row, column) for column in zip(*V, strict=True)]
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from scripts.chapters.rounded_shares import HANDED, POWERS, of_dots, percent
-from scripts.chapters.worksheets import Blank, Worksheet, rows_of
+from scripts.chapters.rounded_shares import POWERS, POWERS_TEXT, output_of_dots, percent
+from scripts.chapters.worksheets import Blank, Worksheet, rows_text
 
 ROWS = ((1, 0), (0, 1), (1, 1))
 VALUES = ((10, 0), (0, 10), (5, 5))
@@ -18,7 +18,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         return None
     rows = []
     for word, row in enumerate(dots, 1):
-        if not (output := of_dots(row, v)):
+        if not (output := output_of_dots(row, v)):
             return None
         terms = [POWERS[dot] for dot in row]
         said = [" ".join(map(str, row)), f"{sum(terms):.2f}", f"{' '.join(map(str, percent(terms)))} %"]
@@ -26,8 +26,8 @@ def worksheet(draw: random.Random) -> Worksheet | None:
     return Worksheet(
         title="Attention by hand, three words",
         given=[
-            f"Q = {rows_of(q)} · K = {rows_of(k)} · V = {rows_of(v)}.",
-            f"To hand: √2 = 1.41, and {HANDED}. Shares in whole per cent.",
+            f"Q = {rows_text(q)} · K = {rows_text(k)} · V = {rows_text(v)}.",
+            f"To hand: √2 = 1.41, and {POWERS_TEXT}. Shares in whole per cent.",
         ],
         head=["Word", "q · k", "Sum of the exponentials", "Shares", "Output"],
         rows=rows,

@@ -6,7 +6,7 @@ import random
 
 from kernels.bench.cost import qkvo_bytes, square_bytes
 from kernels.bench.hardware import H100
-from scripts.chapters.worksheets import Blank, Worksheet, sized
+from scripts.chapters.worksheets import Blank, Worksheet, bytes_text
 
 PEAK, BANDWIDTH = 989, H100["hbm bandwidth"].value / 1e12  # TFLOP/s and TB/s, as the sheet has them
 
@@ -26,9 +26,9 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         ],
         head=["What", "Bytes"],
         rows=[
-            ["the square, once", Blank(sized(square))],
-            ["four trips of it", Blank(sized(4 * square))],
-            ["Q, K, V and O together", Blank(sized(least))],
+            ["the square, once", Blank(bytes_text(square))],
+            ["four trips of it", Blank(bytes_text(4 * square))],
+            ["Q, K, V and O together", Blank(bytes_text(least))],
         ],
         questions=[
             ("How many times what was wanted do the four trips move?", f"{4 * square // least} = N ÷ d"),

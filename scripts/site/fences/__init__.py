@@ -41,7 +41,7 @@ SELF_EXPLANATORY = (
 
 
 def fence(*allowed: str):
-    """A formatter that takes these options and loses no error: Markdown would print the fence as text and go on."""
+    """A formatter that takes these options and loses no error: Markdown would print the fence as text."""
 
     def decorate(formatter):
         @wraps(formatter)
@@ -55,11 +55,11 @@ def fence(*allowed: str):
                         kind, body, f"a {kind} has no option {', '.join(unknown)}; it knows: {names}"
                     )
                 return str(formatter(self, body, options, md))
-            except FenceError:
-                raise
+            except FenceError as error:
+                return self.page.put_aside(error)
             except Exception as error:
                 why = error if isinstance(error, SELF_EXPLANATORY) else f"{body}: {type(error).__name__}: {error}"
-                raise self.page.error_at_fence(kind, body, why) from error
+                return self.page.put_aside(self.page.error_at_fence(kind, body, why))
 
         return guarded
 
@@ -101,7 +101,7 @@ class Fences:
         config.mdx_configs.setdefault("pymdownx.inlinehilite", {})["custom_inline"] = [
             {"name": "value", "class": "value", "format": self.value}
         ]
-        config.markdown_extensions.append(Marks(self.fact))
+        config.markdown_extensions.append(Marks(self.mark))
 
     @fence("hl_lines")
     def source(self, mark: str, options: dict, md) -> str:
@@ -239,7 +239,7 @@ class Fences:
             number, why = values.of_library(query, self.library)
             return str(outputs.value_html(text, query.printed(number), why))
         except (values.ValueQueryError, records.RecordError) as error:
-            raise self.page.error_at_fence("value", text, f"#!value {text}: {error}") from error
+            return self.page.put_aside(self.page.error_at_fence("value", text, f"#!value {text}: {error}"))
 
     def value_of_record(self, text: str, query: values.ValueQuery) -> str:
         self.page.valued.setdefault(query.snippet, text)
@@ -255,6 +255,12 @@ class Fences:
             self.fact(name, words)
         return facts.MARKED_WORDS.sub(r"\1", caption)
 
+    def mark(self, name: str, words: str) -> str:
+        try:
+            return self.fact(name, words)
+        except FenceError as error:
+            return self.page.put_aside(error)
+
     def fact(self, name: str, words: str) -> str:
         """Holds the words of a fact to what it returns today; returns what it rests on."""
         try:
@@ -263,10 +269,10 @@ class Fences:
                 today = fact()
                 record = self.newest.read(fact.table.partition(".")[0])
         except (facts.FactError, records.RecordError) as error:
-            raise self.page.error_at_mark("fact", name, error) from error
+            raise self.page.error_at_mark(words, name, error) from error
         if words != today:
             why = f"{{fact={name}}} says {words!r}, and the records give {today!r}: `make facts` writes that"
-            raise self.page.error_at_mark("fact", name, why)
+            raise self.page.error_at_mark(words, name, why)
         return outputs.source_of_number(record)
 
     def recorded(self, name: str) -> tuple[records.Record | None, str]:

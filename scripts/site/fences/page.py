@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from markupsafe import escape
 from mkdocs.exceptions import PluginError
 from mkdocs.utils import get_relative_url
-from pymdownx.inlinehilite import InlineHiliteException
-from pymdownx.superfences import SuperFencesException
 
 from scripts.facts import chapter_of
 from scripts.facts.equations import equations
@@ -35,8 +33,8 @@ FORGED = re.compile(
 )
 
 
-class FenceError(SuperFencesException, InlineHiliteException, PluginError):
-    """A fence that cannot be filled.  The Markdown extensions swallow every other exception; MkDocs names the page."""
+class FenceError(PluginError):
+    """What is wrong with a page; it begins with the line, and MkDocs names the page."""
 
 
 @dataclass
@@ -48,6 +46,7 @@ class PageContext:
     quoted: the symbols it quotes   shown: the snippets of which it says where and when they ran
     valued: snippet -> the first `#!value` that asks its record
     fences_seen: kind and body of a fence -> how often it has come so far
+    errors: what is wrong with it, as far as has been seen
     """
 
     url: str = ""
@@ -59,6 +58,7 @@ class PageContext:
     shown: set[str] = field(default_factory=set)
     valued: dict[str, str] = field(default_factory=dict)
     fences_seen: Counter[tuple[str, str]] = field(default_factory=Counter)
+    errors: list[FenceError] = field(default_factory=list)
 
     @property
     def chapter(self) -> str:
@@ -69,6 +69,21 @@ class PageContext:
 
     def url_of(self, snippet: str) -> str:
         return self.url_to(f"snippets/{snippet}/")
+
+    def put_aside(self, error: FenceError) -> str:
+        """Keeps an error until the rest of the page is read; returns what stands in its place."""
+        self.errors.append(error)
+        return ""
+
+    def stop_at_errors(self) -> None:
+        """Raises all errors so far as one, in the order of their lines.
+
+        Raises:
+            FenceError: if there are any.
+        """
+        if self.errors:
+            errors = {str(error): [*map(int, re.findall(r"^line (\d+)", str(error)))] for error in self.errors}
+            raise FenceError("\n".join(sorted(errors, key=errors.get)))
 
     def error_at_fence(self, kind: str, body: str, why: object) -> FenceError:
         """An error that begins with the line of the fence of that kind and body that came last.
@@ -89,25 +104,18 @@ class PageContext:
         return FenceError(f"{line}{why}")
 
     def refuse_typed_html(self) -> None:
-        """Code, outputs, values and facts come from fences alone: HTML that could be taken for them is refused.
-
-        Raises:
-            FenceError: for the first such HTML, class or attribute.
-        """
-        forged = FORGED.search(blank_out(SPAN, self.text))
-        if forged:
+        """Code, outputs, values and facts come from fences alone: HTML that could be taken for them is an error."""
+        for forged in FORGED.finditer(blank_out(SPAN, self.text)):
             why = f"{forged[0]} is typed on the page: code comes through a fence, and only fences set their marks"
-            raise self.error_at(forged, why)
+            self.errors.append(self.error_at(forged, why))
 
-    def error_at_mark(self, kind: str, name: str, why: object) -> FenceError:
-        return self.error_at(re.search(rf"\{{{kind}={re.escape(name)}\}}", self.text), why)
+    def error_at_mark(self, words: str, name: str, why: object) -> FenceError:
+        mark = rf"\]\{{fact={re.escape(name)}\}}"
+        marked = r"\s+".join(map(re.escape, words.split())) + mark
+        return self.error_at(re.search(marked, self.text) or re.search(mark, self.text), why)
 
     def check_numbers(self) -> None:
-        """Evaluates the equations of the page and looks for typed measurements, unless it's an earlier page.
-
-        Raises:
-            FenceError: for the first equation that doesn't hold, or number that nothing vouches for.
-        """
+        """Evaluates the equations of the page and looks for typed measurements, unless it's an earlier page."""
         if self.is_earlier:
             return
         for paragraph in paragraphs(self.text):
@@ -115,22 +123,19 @@ class PageContext:
             chains = [*equations(paragraph.text)]
             for equation in chains:
                 if equation.wrong:
-                    raise FenceError(f"{where}{equation.wrong}")
+                    self.errors.append(FenceError(f"{where}{equation.wrong}"))
             for number in unsourced_numbers(paragraph, chains):
                 why = "a measured number is a value, a fact, the result of an equation, or has a link to its source"
-                raise FenceError(f"{where}{number} is typed: {why}")
+                self.errors.append(FenceError(f"{where}{number} is typed: {why}"))
 
     def check_chapter_numbers(self, numbers: dict[str, int]) -> None:
-        """Compares the number that is typed in a link to a chapter, or in brackets behind it, with the chapter's own.
-
-        Raises:
-            FenceError: for the first that is another.
-        """
+        """Compares the number that is typed in a link to a chapter, or in brackets behind it, with its own."""
         for link in LINK.finditer(blank_out(COMMENT, self.text)):
             chapter = chapter_of(posixpath.normpath(posixpath.join(posixpath.dirname(self.source), link["target"])))
             for typed in re.findall(r"[Cc]hapter (\d+)", f"{link['words']}{link['behind']}"):
                 if chapter in numbers and numbers[chapter] != int(typed):
-                    raise self.error_at(link, f"chapter {typed} links {chapter}, which is chapter {numbers[chapter]}")
+                    why = f"chapter {typed} links {chapter}, which is chapter {numbers[chapter]}"
+                    self.errors.append(self.error_at(link, why))
 
     def check(self, html: str, reader: Reader) -> str:
         """Returns the page with marks at code that changed since its run.
@@ -139,8 +144,9 @@ class PageContext:
         record that is shown or linked, and every fact is marked as one.
 
         Raises:
-            FenceError: for the first that isn't.
+            FenceError: with all errors that were put aside, or for the first thing that isn't so.
         """
+        self.stop_at_errors()
         shown_or_linked = self.shown | set(LINKED.findall(blank_out(COMMENT, html)))
         for name, value in self.valued.items():
             if name not in shown_or_linked:

@@ -1,6 +1,4 @@
-"""Compares the chapter's sizes with tensors, its drawing with its scale, and PyTorch's rule with what was measured."""
-
-import re
+"""Compares the chapter's sizes with tensors, and PyTorch's rule with what was measured."""
 
 import torch
 
@@ -8,7 +6,6 @@ from kernels.bench.cost import fused_peak_bytes
 from kernels.bench.hardware import H200
 from scripts import records
 from scripts.chapters.balloon import worked
-from tests.docs.page_text import DRAWINGS, drawing_text
 
 
 def test_the_sizes_are_those_of_tensors():
@@ -19,16 +16,8 @@ def test_the_sizes_are_those_of_tensors():
 
 def test_the_flash_backend_keeps_what_the_rule_says_and_one_kib():
     sms = int(H200["sms"].value)
-    assert [worked.parts(words, sms) for words in worked.SPLIT_LENGTHS] == [8, 8, 4, 2, 1]
+    assert [worked.split_count(words, sms) for words in worked.SPLIT_LENGTHS] == [8, 8, 4, 2, 1]
     peaks = {row["n"]: row["peak"] for row in records.table("prefill_memory", "forward") if row["form"] == "sdpa_flash"}
     for words in worked.SPLIT_LENGTHS:
-        kept = fused_peak_bytes(words, 128, 2) + worked.kept_by_parts(words, sms)
+        kept = fused_peak_bytes(words, 128, 2) + worked.split_bytes(words, sms)
         assert round(peaks[words] * 2**20) == kept + 1024
-
-
-def test_the_drawing_is_to_scale():
-    text = (DRAWINGS / "balloon-metaphor.svg").read_text(encoding="utf-8")
-    sides = [(int(w), int(h)) for w, h in re.findall(r'<rect [^>]*?width="(\d+)" height="(\d+)"', text)]
-    sliver, square, shares, output = sides
-    assert sliver == output and square == shares and square[0] == square[1] == sliver[1] == 8 * sliver[0]
-    assert "N = 8d" in drawing_text("balloon-metaphor")

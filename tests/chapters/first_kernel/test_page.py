@@ -24,12 +24,12 @@ def joined(*parts):
 
 
 def test_the_shelf_has_what_program_1_works_out():
-    labels, found = drawing_text("first-kernel-shelf"), worked.line(worked.QUERIES[PROGRAM])
+    labels, found = drawing_text("first-kernel-shelf"), worked.program_row(worked.QUERIES[PROGRAM])
     jars = [joined(list(k), list(v)) for k, v in zip(worked.KEYS, worked.VALUES, strict=True)]
     assert joined(f"craving {list(worked.QUERIES[PROGRAM])}", *jars) in labels
     shares = found.shares[: len(jars)]
     assert joined("match", *(f"{score:g}" for score in found.scores[: len(jars)])) in labels
-    assert joined("recipe", *(f"{share} %" for share in shares), "mix", worked.pair(found.output)) in labels
+    assert joined("recipe", *(f"{share} %" for share in shares), "mix", worked.vector(found.output)) in labels
     streams = [
         float(wide) for wide in re.findall(r'stroke="var\(--hb-value\)" stroke-width="([\d.]+)"', source("shelf"))
     ]
@@ -37,8 +37,8 @@ def test_the_shelf_has_what_program_1_works_out():
 
 
 def test_the_row_is_filled_key_by_key():
-    labels, scores = drawing_text("first-kernel-row"), worked.line(worked.QUERIES[PROGRAM]).scores
-    before = [-inf] * worked.ROW
+    labels, scores = drawing_text("first-kernel-row"), worked.program_row(worked.QUERIES[PROGRAM]).scores
+    before = [-inf] * worked.PADDED_KEYS
     rows = [joined("start", *before)]
     for number, key in enumerate(worked.KEYS):
         before[number] = scores[number]
@@ -47,7 +47,7 @@ def test_the_row_is_filled_key_by_key():
 
 
 def test_padding_with_zero_gives_a_share_away():
-    parts = [worked.line(worked.QUERIES[PROGRAM], padding).shares for padding in (-inf, 0.0)]
+    parts = [worked.program_row(worked.QUERIES[PROGRAM], padding).shares for padding in (-inf, 0.0)]
     labels, drawn = drawing_text("first-kernel-padding"), source("padding")
     assert joined(*(f"{share} %" for share in parts[0][:-1])) in labels and parts[0][-1] == 0
     assert joined(*(f"{share} %" for share in parts[1])) in labels
@@ -68,7 +68,7 @@ def test_each_turn_of_the_drawn_loop_has_the_steps_of_the_code():
 
 @pytest.mark.parametrize("drawing", ["mask", "mask-wide"])
 def test_the_drawn_vector_is_as_long_as_the_mask_says(drawing):
-    labels, real = drawing_text(f"first-kernel-{drawing}"), [worked.real(program) for program in range(3)]
+    labels, real = drawing_text(f"first-kernel-{drawing}"), [worked.mask_true_count(program) for program in range(3)]
     assert cdiv(worked.LENGTH, worked.BLOCK) == 3 and "program 2" in labels
     assert joined(*(program * worked.BLOCK for program in range(3)), worked.LENGTH) in labels
     assert real[:2] == [worked.BLOCK] * 2
@@ -107,9 +107,10 @@ def test_as_many_wait_as_a_warp_has_instructions_for_the_unit(drawing):
     instructions = re.findall(r'<rect x="[\d.]+" y="(\d+)" width="[\d.]+" height="20"', source(drawing))
     waiting = [instructions.count(y) for y in sorted({*instructions}, key=int)]
     in_the_gap = waiting.pop(2)
-    assert waiting == [worked.FOR_THE_UNIT] * worked.WARPS and in_the_gap == 1
-    assert labels.count(f"sum: {sum(worked.SUM)}") == 2 and f"{worked.FOR_THE_UNIT} instructions a warp" in labels
-    assert f"{worked.WARPS} · {worked.FOR_THE_UNIT} = {worked.CLOCKS} clocks" in labels
+    assert waiting == [worked.LSU_INSTRUCTIONS] * worked.WARPS and in_the_gap == 1
+    assert labels.count(f"sum: {sum(worked.SUM_STEPS)}") == 2
+    assert f"{worked.LSU_INSTRUCTIONS} instructions a warp" in labels
+    assert f"{worked.WARPS} · {worked.LSU_INSTRUCTIONS} = {worked.LSU_CLOCKS} clocks" in labels
 
 
 @pytest.mark.parametrize("drawing", ["one-door", "one-door-wide"])
@@ -118,7 +119,7 @@ def test_the_drawn_clocks_are_those_of_a_meeting(drawing):
     clocks = re.findall(clock, source(drawing))
     multiplied = [colour for colour in clocks if colour == "ink"]
     flop, head_dim = 4, 128  # a number of the key and one of the value: a multiplication and an addition each
-    assert len(clocks) - len(multiplied) == worked.CLOCKS
+    assert len(clocks) - len(multiplied) == worked.LSU_CLOCKS
     assert len(multiplied) == flop * head_dim / H200["fp32 lanes"].value
-    said = f"LSU: all {worked.CLOCKS} are taken FP32 units: the multiplications take {len(multiplied)}"
+    said = f"LSU: all {worked.LSU_CLOCKS} are taken FP32 units: the multiplications take {len(multiplied)}"
     assert said in drawing_text(f"first-kernel-{drawing}")

@@ -19,7 +19,7 @@ PADDINGS = {"minus infinity": -torch.inf, "zero": 0.0}
 
 
 def row(program: int, padding: float) -> torch.Tensor:
-    scores = torch.full((worked.ROW,), padding, dtype=torch.float64)
+    scores = torch.full((worked.PADDED_KEYS,), padding, dtype=torch.float64)
     scores[: len(K)] = Q[program] @ K.T
     return scores
 
@@ -27,7 +27,7 @@ def row(program: int, padding: float) -> torch.Tensor:
 @pytest.mark.parametrize("padding", PADDINGS.values(), ids=PADDINGS.keys())
 @pytest.mark.parametrize("program", range(len(Q)))
 def test_a_program_has_its_row_its_shares_and_its_output(program, padding):
-    found, scores = worked.line(worked.QUERIES[program], padding), row(program, padding)
+    found, scores = worked.program_row(worked.QUERIES[program], padding), row(program, padding)
     shares = safe_softmax(scores)
     assert found.scores == scores.tolist()
     assert found.shares == (100 * shares).round().tolist() and sum(found.shares) == 100
@@ -38,47 +38,47 @@ def test_a_program_has_its_row_its_shares_and_its_output(program, padding):
 @pytest.mark.parametrize("program", range(len(Q)))
 def test_only_minus_infinity_gives_what_attention_gives(program):
     wanted = pytest.approx(attention(Q, K, V, scale=1.0)[program].tolist(), abs=5e-3)
-    assert worked.line(worked.QUERIES[program]).output == wanted
-    assert worked.line(worked.QUERIES[program], padding=0.0).output != wanted
+    assert worked.program_row(worked.QUERIES[program]).output == wanted
+    assert worked.program_row(worked.QUERIES[program], padding=0.0).output != wanted
 
 
 def test_the_shares_are_those_that_a_hand_finds_from_the_exponentials_on_the_board():
     for query in worked.QUERIES:
-        found = worked.line(query)
+        found = worked.program_row(query)
         total = round(sum(found.terms), 3)
         assert [round(100 * term / total) for term in found.terms] == found.shares
         by_hand = [sum(s * v[i] for s, v in zip(found.shares, worked.VALUES, strict=False)) / 100 for i in (0, 1)]
-        assert worked.pair(by_hand) == worked.pair(found.output)
+        assert worked.vector(by_hand) == worked.vector(found.output)
 
 
 def test_the_mask_is_true_for_the_places_that_exist():
     for program, places in enumerate(torch.arange(3 * worked.BLOCK).split(worked.BLOCK)):
-        assert worked.real(program) == (places < worked.LENGTH).sum()
-    assert worked.masked(2) == ("2048", "452 True", "572 False")
+        assert worked.mask_true_count(program) == (places < worked.LENGTH).sum()
+    assert worked.mask_text(2) == ("2048", "452 True", "572 False")
 
 
 def test_a_program_is_one_word_of_one_head_of_one_text():
     shape = worked.TEXTS, worked.HEADS, worked.WORDS
     for program in range(worked.TEXTS * worked.HEADS * worked.WORDS):
         text, head, word = (each.item() for each in torch.unravel_index(torch.tensor(program), shape))
-        assert worked.place(program) == (word, head, text)
+        assert worked.word_head_text(program) == (word, head, text)
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3, 4, 8, 16, 32])
 def test_a_warp_touches_these_sectors(stride):
-    bytes_ = worked.NUMBER * stride * torch.arange(worked.LANES)
-    assert worked.sectors(stride) == len((bytes_ // worked.SECTOR).unique())
+    bytes_ = worked.BYTES * stride * torch.arange(worked.LANES)
+    assert worked.sectors(stride) == len((bytes_ // worked.SECTOR_BYTES).unique())
 
 
 def test_all_programs_ask_for_as_much_as_the_library_counts():
-    texts, heads, n, _ = worked.GRID
-    asked = texts * heads * requested_bytes(n, worked.NUMBERS, worked.NUMBER, block_q=1)
-    assert worked.asked() * 1e9 == pytest.approx(asked, rel=1 / n)  # it counts Q and the output, too
-    assert worked.PROGRAMS == 262_144 and worked.asked() == pytest.approx(68.7, abs=0.05)  # the sheet's
+    texts, heads, n, _ = worked.SHAPE
+    asked = texts * heads * requested_bytes(n, worked.HEAD_DIM, worked.BYTES, block_q=1)
+    assert worked.requested_gigabytes() * 1e9 == pytest.approx(asked, rel=1 / n)  # it counts Q and the output, too
+    assert worked.PROGRAMS == 262_144 and worked.requested_gigabytes() == pytest.approx(68.7, abs=0.05)  # the sheet's
 
 
 def test_halving_takes_these_shuffles():
-    within, _, across, _ = worked.SUM
+    within, _, across, _ = worked.SUM_STEPS
     assert (worked.LANES >> within, worked.WARPS >> across) == (1, 1)
 
 
@@ -89,15 +89,15 @@ def test_a_profiler_counts_the_instructions_that_are_predicted():
         for row in records.table("what_is_busy", "busy")
         if (row["form"], row["n"], row["head_dim"]) == ("one_key", 512, 128)
     ]
-    assert worked.predicted() == pytest.approx(49.3, abs=0.05)  # the chapter's
-    assert worked.predicted() / busy["time"] == pytest.approx(busy["starts"] / 100, abs=0.01)
+    assert worked.lsu_milliseconds() == pytest.approx(49.3, abs=0.05)  # the chapter's
+    assert worked.lsu_milliseconds() / busy["time"] == pytest.approx(busy["starts"] / 100, abs=0.01)
 
 
 def test_to_multiply_takes_a_millisecond():
     """The chapter's: 68.7 GFLOP, 256 a clock and SM."""
-    queries = worked.MEETINGS // worked.GRID[-1]
-    assert 4 * queries * worked.GRID[-1] * worked.NUMBERS == pytest.approx(68.7e9, rel=1e-3)
-    assert worked.multiplied() == pytest.approx(1.0, abs=0.05)
+    queries = worked.MEETINGS // worked.SHAPE[-1]
+    assert 4 * queries * worked.SHAPE[-1] * worked.HEAD_DIM == pytest.approx(68.7e9, rel=1e-3)
+    assert worked.fp32_milliseconds() == pytest.approx(1.0, abs=0.05)
 
 
 def test_a_head_may_be_off_by_as_much_as_is_said():

@@ -25,7 +25,7 @@ def test_the_key_is_right(seed):
     q, k, v = (torch.tensor(pairs(text), dtype=torch.float64) for text in (query, keys, given))
     scores = (q @ k.T)[0]
     assert row == f"[{', '.join(f'{score:g}' for score in scores.tolist())}, -∞]"
-    assert sorted(numbers(shares)[:3]) not in [sorted(worked.line(query).shares[:3]) for query in worked.QUERIES]
+    assert sorted(numbers(shares)[:3]) not in [sorted(worked.program_row(query).shares[:3]) for query in worked.QUERIES]
     assert numbers(shares)[:4] == [*(100 * safe_softmax(scores)).round().tolist(), 0]
     output = attention(q, k, v, scale=1.0)[0].tolist()
     assert numbers(shares)[4:] == [round(number, 1) for number in output]
@@ -48,4 +48,4 @@ def test_the_key_is_right(seed):
 
 
 def test_four_warps_count_as_at_the_board():
-    assert [math.log2(worked.LANES), 2, math.log2(worked.WARPS), 2] == [*worked.SUM]
+    assert [math.log2(worked.LANES), 2, math.log2(worked.WARPS), 2] == [*worked.SUM_STEPS]

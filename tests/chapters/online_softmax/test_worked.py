@@ -25,9 +25,9 @@ def test_each_step_agrees_with_the_library():
 
 
 def test_three_blocks_end_where_one_does_unless_we_forget_to_rescale():
-    assert worked.THIRD.running_sum == pytest.approx(worked.AT_ONCE.running_sum)
-    assert worked.THIRD.output == pytest.approx(worked.AT_ONCE.output)
-    assert worked.FORGOTTEN.output != pytest.approx(worked.AT_ONCE.output, abs=0.1)
+    assert worked.THIRD.running_sum == pytest.approx(worked.WHOLE_ROW.running_sum)
+    assert worked.THIRD.output == pytest.approx(worked.WHOLE_ROW.output)
+    assert worked.NOT_RESCALED.output != pytest.approx(worked.WHOLE_ROW.output, abs=0.1)
 
 
 @pytest.mark.parametrize("scores", [worked.SCORES, (0, 2, 1, 1, 1, 3)])

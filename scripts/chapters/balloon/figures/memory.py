@@ -40,12 +40,12 @@ def figure() -> go.Figure:
         sizes = [mib(count(n, HEAD_DIM, ELEMENT_BYTES)) for n in LENGTHS]
         fig.add_scatter(x=LENGTHS, y=sizes, **style.scatter("N = %{x:,}, predicted: %{y:,.4g} MiB", "lines"))
     for form, (column, style) in MEASURED.items():
-        peaks = {row["n"]: row["peak"] for row in plot.where(rows, form=form)}
+        peaks = {row["n"]: row["peak"] for row in plot.rows_with(rows, form=form)}
         peaks |= {row["n"]: row[column] for row in (last, failed) if column}
         fitted = sorted(n for n, peak in peaks.items() if peak)
         hover = f"N = %{{x:,}}, {style.name}: %{{y:,.4g}} MiB"
         fig.add_scatter(x=fitted, y=[peaks[n] for n in fitted], **style.scatter(hover, "markers", size=9, named=None))
-    early = plot.where(rows, form="sdpa_flash", n=EARLY)
+    early = plot.rows_with(rows, form="sdpa_flash", n=EARLY)
     plot.add_text(
         fig,
         [EARLY],

@@ -30,7 +30,7 @@ def figure() -> go.Figure:
 
 def rungs(head_dim: int) -> list[plot.Rung]:
     """Every query sees every key."""
-    rows = plot.where(records.table("prefill_speed", f"forward_{head_dim}"), n=N, causal=False)
+    rows = plot.rows_with(records.table("prefill_speed", f"forward_{head_dim}"), n=N, causal=False)
     median = {row["form"]: row["median"] for row in rows}
     return [
         *(plot.Rung(name, median[form]) for form, name in RUNGS.items()),

@@ -21,7 +21,7 @@ def figure() -> go.Figure:
     lengths = sorted({row["n"] for row in rows})
     fig = go.Figure()
     for form, style in FORMS.items():
-        costs = {row["n"]: row["one_meeting"] for row in plot.where(rows, form=form)}
+        costs = {row["n"]: row["one_meeting"] for row in plot.rows_with(rows, form=form)}
         trace = style.scatter("%{name}, N = %{x}: %{y:.3g} ps a meeting")
         fig.add_scatter(x=lengths, y=[costs[n] for n in lengths], **trace)
     return plot.finish(

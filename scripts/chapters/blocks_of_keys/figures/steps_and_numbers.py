@@ -40,5 +40,5 @@ def figure() -> go.Figure:
 
 def median(form: str, head_dim: int) -> float:
     rows = records.table("prefill_speed", f"forward_{head_dim}")
-    (row,) = plot.where(rows, form=form, n=N, causal=False)
+    (row,) = plot.rows_with(rows, form=form, n=N, causal=False)
     return row["median"]

@@ -36,7 +36,7 @@ def rungs(rows: list[dict]) -> list[plot.Rung]:
     """The rungs of one setting; the limit of a rung is its bytes at the maker's bandwidth, far above its arithmetic."""
     found = []
     for name, (form, cache) in RUNGS.items():
-        (row,) = plot.where(rows, form=form, cache=cache)
+        (row,) = plot.rows_with(rows, form=form, cache=cache)
         read = row["read"] * 1e12 * row["median"]  # bytes a second, times milliseconds
         found.append(
             plot.Rung(name, row["median"], limit=read / plot.recorded_gpu("decode_speed")["hbm bandwidth"].value)

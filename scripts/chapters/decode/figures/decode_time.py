@@ -42,8 +42,8 @@ def figure() -> go.Figure:
         )
     hover = "%{name}, %{customdata[0]}: %{y:.3g} ms for %{x:.3g} GB, error %{customdata[1]:.2g} %"
     first = points(next(iter(settings.values())))
-    for place, style in enumerate(FORMS.values()):
-        own = {attribute: values[place] for attribute, values in first.items()}
+    for index, style in enumerate(FORMS.values()):
+        own = {attribute: values[index] for attribute, values in first.items()}
         fig.add_scatter(
             textposition="top center",
             **own,
@@ -73,7 +73,7 @@ def gigabytes(row: dict) -> float:
 def points(rows: list[dict]) -> dict[str, list[list]]:
     """Of each form: GB, milliseconds, a label where there is room for one, and what the pointer shows."""
     few = len({(row["batch"], row["heads"]) for row in rows}) == 1
-    own = {form: plot.where(rows, form=form) for form in FORMS}
+    own = {form: plot.rows_with(rows, form=form) for form in FORMS}
     return {
         "x": [[gigabytes(row) for row in found] for found in own.values()],
         "y": [[row["median"] for row in found] for found in own.values()],

@@ -36,5 +36,5 @@ def figure() -> go.Figure:
 
 
 def medians(head_dim: int) -> dict[str, float]:
-    rows = plot.where(records.table("prefill_speed", f"forward_{head_dim}"), n=N, causal=False)
+    rows = plot.rows_with(records.table("prefill_speed", f"forward_{head_dim}"), n=N, causal=False)
     return {row["form"]: row["median"] for row in rows}

@@ -20,7 +20,7 @@ def figure() -> go.Figure:
 
 
 def rungs(head_dim: int) -> list[plot.Rung]:
-    rows = plot.where(records.table("prefill_speed", f"forward_{head_dim}"), n=N, causal=False)
+    rows = plot.rows_with(records.table("prefill_speed", f"forward_{head_dim}"), n=N, causal=False)
     median = {row["form"]: row["median"] for row in rows}
     return [
         plot.Rung("one key", median["one_key_attention"]),

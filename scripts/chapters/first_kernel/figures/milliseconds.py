@@ -22,7 +22,7 @@ FORMS = {  # name -> form
 
 
 def figure() -> go.Figure:
-    rows = plot.where(records.table("prefill_speed", f"forward_{HEAD_DIM}"), n=N, causal=False)
+    rows = plot.rows_with(records.table("prefill_speed", f"forward_{HEAD_DIM}"), n=N, causal=False)
     median = {row["form"]: row["median"] for row in rows}
     times = {name: median[form] for name, form in FORMS.items()}
     fig = go.Figure()

@@ -18,9 +18,9 @@ MIB = 16  # of l2_speed, as in the table beside it
 
 def figure() -> go.Figure:
     gpu = plot.recorded_gpu("prefill_speed")
-    (read,) = plot.where(records.table("l2_speed", "sizes"), size=MIB)
-    rows = plot.where(records.table("prefill_speed", f"forward_{HEAD_DIM}"), n=N, causal=False)
-    (ours,) = plot.where(rows, form="one_key_attention")
+    (read,) = plot.rows_with(records.table("l2_speed", "sizes"), size=MIB)
+    rows = plot.rows_with(records.table("prefill_speed", f"forward_{HEAD_DIM}"), n=N, causal=False)
+    (ours,) = plot.rows_with(rows, form="one_key_attention")
     asked = TEXTS * HEADS * N * 2 * N * HEAD_DIM * WIDTH  # each program, all keys and values of its head
     clocks = gpu["fp32 lanes"].value * worked.SMS * 1e9 * worked.GIGAHERTZ
     times = {  # in ms

@@ -28,6 +28,6 @@ def figure() -> go.Figure:
 
 
 def time(head_dim: int) -> float:
-    rows = plot.where(records.table("prefill_speed", f"forward_{head_dim}"), n=N, causal=False)
-    (row,) = plot.where(rows, form="one_key_attention")
+    rows = plot.rows_with(records.table("prefill_speed", f"forward_{head_dim}"), n=N, causal=False)
+    (row,) = plot.rows_with(rows, form="one_key_attention")
     return row["median"]

@@ -14,7 +14,7 @@ FORMS = {"attention": ("three lines", "grey"), "one_key_attention": ("our kernel
 
 
 def figure() -> go.Figure:
-    rows = plot.where(records.table("prefill_speed", f"forward_{HEAD_DIM}"), n=N, causal=False)
+    rows = plot.rows_with(records.table("prefill_speed", f"forward_{HEAD_DIM}"), n=N, causal=False)
     median = {row["form"]: row["median"] for row in rows}
     fig = go.Figure()
     for form, (name, role) in FORMS.items():

@@ -62,10 +62,10 @@ def points(rows: list[dict], n: int) -> list[dict]:
 
     That is drawn at four times the last peak that fitted, which is what the square makes of twice the length.
     """
-    now = {row["form"]: row for row in plot.where(rows, n=n)}
+    now = {row["form"]: row for row in plot.rows_with(rows, n=n)}
     fitted = [[form for form in forms if form in now and not now[form]["out_of_memory"]] for forms in STYLES.values()]
     failed = [form for form, row in now.items() if row["out_of_memory"]]
-    last = max(row["peak"] for row in plot.where(rows, form="attention", out_of_memory=False))
+    last = max(row["peak"] for row in plot.rows_with(rows, form="attention", out_of_memory=False))
     drawn = [([now[form]["peak"] for form in own], own, None) for own in fitted]
     drawn.append(([4 * last for _ in failed], failed, "out of memory"))
     return [

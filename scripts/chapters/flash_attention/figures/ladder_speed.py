@@ -56,5 +56,5 @@ def figure() -> go.Figure:
 
 def speeds(form: str, direction: str, causal: bool, head_dim: int) -> list[float | None]:
     rows = records.table("prefill_speed", f"{direction}_{head_dim}")
-    found = {row["n"]: row["speed"] for row in plot.where(rows, form=form, causal=causal)}
+    found = {row["n"]: row["speed"] for row in plot.rows_with(rows, form=form, causal=causal)}
     return [found.get(n) for n in LENGTHS]

@@ -28,7 +28,7 @@ FORMS = {  # form -> style, and where its name stands
 
 def figure() -> go.Figure:
     return plot.roofline(
-        {"one head, bytes counted": counted(), "many heads, bytes predicted": predicted()},
+        {"one head, bytes counted": counted_points(), "many heads, bytes predicted": predicted_points()},
         FORMS,
         xaxis=plot.log_axis("FLOP per byte", [10, 100, 1000, 10000], range=[0.9, 4.4]),
         yaxis=plot.log_axis("TFLOP/s", [1, 10, 100, 1000], range=[-0.6, 3.2]),
@@ -37,21 +37,21 @@ def figure() -> go.Figure:
     )
 
 
-def counted() -> plot.Points:
+def counted_points() -> plot.Points:
     """One head, every kernel of a form together, caches flushed before each."""
-    rows = plot.where(records.table("hbm_traffic", "counted"), caches="flushed")
+    rows = plot.rows_with(records.table("hbm_traffic", "counted"), caches="flushed")
     points = {}
     for form in dict.fromkeys(row["form"] for row in rows):
-        kernels = plot.where(rows, form=form)
+        kernels = plot.rows_with(rows, form=form)
         flops = attention_flops(kernels[0]["n"], HEAD_DIM)
         moved = 1e6 * sum(row["read"] + row["written"] for row in kernels)
         points[form] = flops / moved, flops / 1e9 / sum(row["time"] for row in kernels)
     return points
 
 
-def predicted() -> plot.Points:
+def predicted_points() -> plot.Points:
     """Many heads, at the speed that the ladder measured and the bytes that each form must move."""
-    rows = plot.where(records.table("prefill_speed", f"forward_{HEAD_DIM}"), causal=False)
+    rows = plot.rows_with(records.table("prefill_speed", f"forward_{HEAD_DIM}"), causal=False)
     speeds = {(row["form"], row["n"]): row["speed"] for row in rows}
     points = {}
     for form in FORMS:

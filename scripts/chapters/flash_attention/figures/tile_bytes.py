@@ -23,7 +23,7 @@ COUNTED = plot.Style("HBM, counted", "accent")
 
 
 def figure() -> go.Figure:
-    (whole,) = plot.where(records.table("hbm_traffic", "whole"), form="flash_attention")
+    (whole,) = plot.rows_with(records.table("hbm_traffic", "whole"), form="flash_attention")
     asked = [mb(requested_bytes(N, HEAD_DIM, ELEMENT_BYTES, block)) for block in BLOCKS]
     # The kernel's own block is the one whose requests the snippet computed.
     ours, _ = min(zip(BLOCKS, asked, strict=True), key=lambda block: abs(block[1] - whole["requested"]))

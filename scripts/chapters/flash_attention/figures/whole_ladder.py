@@ -24,10 +24,10 @@ HEADS, HEAD_DIM, TOKENS = 16, 128, 16384
 
 
 def figure() -> go.Figure:
-    rows = plot.where(records.table("prefill_speed", f"forward_{HEAD_DIM}"), causal=False)
+    rows = plot.rows_with(records.table("prefill_speed", f"forward_{HEAD_DIM}"), causal=False)
     choices = {}
     for n in dict.fromkeys(row["n"] for row in rows):
-        took = {row["form"]: row["median"] for row in plot.where(rows, n=n)}
+        took = {row["form"]: row["median"] for row in plot.rows_with(rows, n=n)}
         rungs = [plot.Rung(name, took[form]) for form, name in FORMS.items() if form in took]
         choices[str(n)] = [*rungs, plot.limit_rung(n, HEAD_DIM, HEADS, TOKENS // n)]
     return plot.ladder(choices, "Words N", "512", accent="FlashAttention")

@@ -45,7 +45,7 @@ def figure() -> go.Figure:
     for label, (head_dim, causal, work) in CHOICES.items():
         for form, style in FORMS.items():
             rows = records.table("beside_cudnn", work)
-            rows = plot.where(rows, head_dim=head_dim, causal=causal, form=form)
+            rows = plot.rows_with(rows, head_dim=head_dim, causal=causal, form=form)
             fig.add_scatter(
                 x=[row["n"] for row in rows],
                 y=[row["speed"] for row in rows],

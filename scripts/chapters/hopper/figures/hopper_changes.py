@@ -47,14 +47,14 @@ def figure() -> go.Figure:
     fig, head_dims = go.Figure(), []
     for head_dim in HEAD_DIMS:
         rows = [row for row in steps.rows_of(head_dim) if row["step"] in CHANGES]
-        tried = [step for step in CHANGES if plot.where(rows, step=step)]
+        tried = [step for step in CHANGES if plot.rows_with(rows, step=step)]
         fig.add_scatter(  # first, so that the lines of the axis are in the order of the list
             x=[1] * len(tried),
             y=[CHANGES[step] for step in tried],
             **plot.Style("no change", "accent").scatter("%{y}", "lines", named="top"),
         )
         for (n, causal), style in SETTINGS.items():
-            own = plot.where(rows, n=n, causal=causal)
+            own = plot.rows_with(rows, n=n, causal=causal)
             fig.add_scatter(
                 x=[row["gain"] for row in own],
                 y=[CHANGES[row["step"]] for row in own],

@@ -41,13 +41,13 @@ def figure() -> go.Figure:
     fig, head_dims = go.Figure(), []
     for head_dim in HEAD_DIMS:
         rows = steps.rows_of(head_dim)
-        taken = [name for step, name in NAMES.items() if plot.where(rows, step=step)]
+        taken = [name for step, name in NAMES.items() if plot.rows_with(rows, step=step)]
         fig.add_scatter(  # no point, but the order of the axis: no setting has all steps of its heads
             x=[None] * len(taken), y=taken, mode="markers", hoverinfo="skip", meta={"role": "soft"}
         )
         head_dims.append(str(head_dim))
         for (n, causal), style in SETTINGS.items():
-            speed = {row["step"]: row for row in plot.where(rows, n=n, causal=causal)}
+            speed = {row["step"]: row for row in plot.rows_with(rows, n=n, causal=causal)}
             *ladder, cudnn = [step for step in NAMES if step in speed]
             for drawn, named in [(ladder, "top"), ([cudnn], None)]:
                 fig.add_scatter(

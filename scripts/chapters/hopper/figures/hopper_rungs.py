@@ -27,7 +27,7 @@ def figure() -> go.Figure:
 
 def rungs(head_dim: int) -> list[plot.Rung]:
     """Causal, of one run."""
-    rows = plot.where(steps.rows_of(head_dim), n=N, causal=True)
+    rows = plot.rows_with(steps.rows_of(head_dim), n=N, causal=True)
     took = {row["step"]: row["median"] for row in rows}
     least = plot.limit_rung(N, head_dim, WIDTH // head_dim, TOKENS // N, causal=True, snippet="hopper_steps")
     return [*(plot.Rung(name, took[step]) for step, name in steps.NAMES.items() if step in took), least]

@@ -100,7 +100,7 @@ def schedule(choice: Choice) -> tuple[list[Bar], list[tuple[str, float]]]:
     return bars, asked
 
 
-def busy(choice: Choice) -> float:
+def busy_share(choice: Choice) -> float:
     """The share of time that the tensor cores multiply, once the schedule repeats itself."""
     bars, _ = schedule(choice)
     softmaxes = [bar.start for bar in bars if bar.line == "consumer 0"]
@@ -134,7 +134,7 @@ def figure() -> go.Figure:
 def draw(fig: go.Figure, choice: Choice) -> None:
     """The schedule of one choice: how busy the tensor cores are, when tiles are asked for, and the bars."""
     bars, asked = schedule(choice)
-    share = f"tensor cores busy, once under way: {100 * busy(choice):.0f} %"
+    share = f"tensor cores busy, once under way: {100 * busy_share(choice):.0f} %"
     plot.add_text(fig, [SHOWN], [LINES["busy"]], [share], textposition="middle left")
     times = sorted({at for _, at in asked if at <= SHOWN})
     fig.add_scatter(

@@ -25,7 +25,7 @@ def figure() -> go.Figure:
     fig = make_subplots(len(lengths), 1, shared_xaxes=True, vertical_spacing=0.2)
     for panel, tokens in enumerate(lengths, start=1):
         for how, (role, name) in WAYS.items():
-            own = plot.where(rows, how=how, tokens=tokens)
+            own = plot.rows_with(rows, how=how, tokens=tokens)
             fig.add_bar(
                 x=[row["cost"] for row in own],
                 y=[name] * len(own),

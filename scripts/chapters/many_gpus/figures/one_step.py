@@ -21,7 +21,7 @@ def figure() -> go.Figure:
     rows = records.table("parallel_timeline", "timeline")
     fig, of_traces = go.Figure(), []
     for how in dict.fromkeys(row["how"] for row in rows):
-        taken = lines(plot.where(rows, how=how))
+        taken = lines(plot.rows_with(rows, how=how))
         for line, role in ROLES.items():
             own = [row for at, row in taken if at == line]
             fig.add_bar(

@@ -33,24 +33,24 @@ PASSES = {"forward": (False,), "with backward": (False, True)}  # the passes in 
 
 def figure() -> go.Figure:
     settings = {}
-    for row, what in measured():
+    for row, what in measured_rows():
         settings.setdefault(setting(row, what), []).append(row)
     fig, of_traces = go.Figure(), []
     for label, rows in settings.items():
-        for place, (form, style) in enumerate(FORMS.items()):
-            found = sorted(plot.where(rows, form=form), key=lambda row: row["tokens"])
+        for index, (form, style) in enumerate(FORMS.items()):
+            found = sorted(plot.rows_with(rows, form=form), key=lambda row: row["tokens"])
             found = [row for row in found if row["percent"] is not None]
             if not found:
                 continue
             fig.add_scatter(
-                x=[row["tokens"] * APART ** (place - len(FORMS) // 2) for row in found],
+                x=[row["tokens"] * APART ** (index - len(FORMS) // 2) for row in found],
                 customdata=[f"{row['tokens']:,}" for row in found],
                 y=[row["percent"] for row in found],
                 error_y=plot.error_bars(found, "percent"),
                 **style.scatter("%{name}, %{customdata} tokens: %{y:.3g} %", "markers", size=9),
             )
             of_traces.append(label)
-        ring = sorted(plot.where(rows, form="ring, peer memory"), key=lambda row: row["tokens"])
+        ring = sorted(plot.rows_with(rows, form="ring, peer memory"), key=lambda row: row["tokens"])
         line = {row["tokens"]: row["predicted"] for row in ring if row["predicted"] is not None}
         style = plot.Style("predicted", predicted=True)
         fig.add_scatter(
@@ -69,19 +69,19 @@ def figure() -> go.Figure:
     )
 
 
-def measured() -> Iterator[tuple[dict, str]]:
+def measured_rows() -> Iterator[tuple[dict, str]]:
     """(row, which passes), each row with what was predicted in percent: two GPUs, then more, if these have run."""
     for table, what in BOTH.items():
         for row in records.table("parallel_speed", table):
             yield row | {"predicted": model(row, PASSES[what])}, what
-    for row in of_more():
+    for row in rows_of_more_gpus():
         times = row["predicted"], row["ideal"]
         percent = None if None in times else 100 * row["ideal"] / row["predicted"]
         heads = {"heads": 16, "kv_heads": 16, "predicted": percent}
         yield row | heads, "with backward" if row["backward"] == "yes" else "forward"
 
 
-def of_more() -> list[dict]:
+def rows_of_more_gpus() -> list[dict]:
     """The rows of more than two GPUs; none while that run is awaited, and the figure is drawn without them."""
     try:
         records.read("more_gpus")

@@ -26,7 +26,7 @@ def figure() -> go.Figure:
     rows = records.table("kernel_launches", "times")
     choices = {}
     for batch, n in dict.fromkeys((row["batch"], row["n"]) for row in rows):
-        took = {row["form"]: row for row in plot.where(rows, batch=batch, n=n)}
+        took = {row["form"]: row for row in plot.rows_with(rows, batch=batch, n=n)}
         rungs = [plot.Rung(name, took[form][column]) for name, (form, column) in RUNGS.items()]
         choices[f"batch {batch}, {n} tokens"] = [*rungs, limit(batch, n)]
     return plot.ladder(choices, "Input", list(choices)[-1], accent="all at once")

@@ -18,7 +18,7 @@ def figure() -> go.Figure:
     rows = records.table("kernel_launches", "by_kind")
     fig = go.Figure()
     for form, (name, role) in FORMS.items():
-        counts = {row["kind"]: row["launches"] for row in plot.where(rows, form=form)}
+        counts = {row["kind"]: row["launches"] for row in plot.rows_with(rows, form=form)}
         own = [counts.get(kind, 0) for kind in KINDS]
         text = [f"<b>{own[0]}</b>  {name}", *map(str, own[1:])]
         fig.add_bar(x=own, y=KINDS, text=text, **plot.Style(name, role).bars("%{name}, %{y}: %{x}", "value"))

@@ -26,7 +26,7 @@ def figure() -> go.Figure:
     lanes = [(n, panel, side) for n in (short, long) for panel in range(len(FORMS)) for side in LANES]
     for n, panel, side in lanes:
         lane, role, what = LANES[side]
-        events = plot.where(rows, form=list(FORMS)[panel], n=n, side=side)
+        events = plot.rows_with(rows, form=list(FORMS)[panel], n=n, side=side)
         fig.add_bar(
             base=[row["start"] for row in events],
             x=[row["duration"] for row in events],
@@ -68,4 +68,4 @@ def figure() -> go.Figure:
 
 def last_end(rows: list[dict], **wanted: object) -> float:
     """When the last of these kernels ends."""
-    return max(row["start"] + row["duration"] for row in plot.where(rows, **wanted))
+    return max(row["start"] + row["duration"] for row in plot.rows_with(rows, **wanted))

@@ -21,7 +21,7 @@ def figure() -> go.Figure:
     sizes = list(dict.fromkeys((row["batch"], row["n"]) for row in rows))
     fig = make_subplots(rows=len(sizes), cols=1, vertical_spacing=0.2)
     for panel, (batch, n) in enumerate(sizes, start=1):
-        times = {row["form"]: row for row in plot.where(rows, batch=batch, n=n)}
+        times = {row["form"]: row for row in plot.rows_with(rows, batch=batch, n=n)}
         for way, style in WAYS.items():
             fig.add_bar(
                 x=[times[form][way] for form in FORMS],

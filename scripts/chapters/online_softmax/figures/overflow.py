@@ -21,7 +21,7 @@ def figure() -> go.Figure:
     gone = {row["type"]: row["gone"] for row in records.table("overflow", "where")}
     sums = records.table("overflow", "sums")
     highest = {(row["type"], row["keys"]): row["highest"] for row in sums}
-    (spread,) = plot.where(records.table("scaling", "scaling"), d=D)
+    (spread,) = plot.rows_with(records.table("scaling", "scaling"), d=D)
     reach = [SPREADS * spread[column] for column in DOTS.values()]
 
     groups = [[FIRST], [kind for kind in gone if kind != FIRST]]  # the highlighted type, and all others

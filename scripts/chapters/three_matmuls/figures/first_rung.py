@@ -15,9 +15,9 @@ HEADS, HEAD_DIM, TOKENS = 16, 128, 16384
 
 
 def figure() -> go.Figure:
-    rows = plot.where(records.table("prefill_speed", f"forward_{HEAD_DIM}"), causal=False)
+    rows = plot.rows_with(records.table("prefill_speed", f"forward_{HEAD_DIM}"), causal=False)
     lengths = dict.fromkeys(row["n"] for row in rows)
-    choices = {str(n): rungs(n, {row["form"]: row["median"] for row in plot.where(rows, n=n)}) for n in lengths}
+    choices = {str(n): rungs(n, {row["form"]: row["median"] for row in plot.rows_with(rows, n=n)}) for n in lengths}
     return plot.ladder(choices, "Words N", "8192", accent="three lines")
 
 

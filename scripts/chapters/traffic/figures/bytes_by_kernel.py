@@ -43,5 +43,5 @@ def figure() -> go.Figure:
 def rows_of(form: str, how: str) -> list[dict]:
     """A row for each kernel of a form: predicted, or counted with caches flushed or kept."""
     if how == "predicted":
-        return plot.where(records.table("hbm_traffic", "predicted"), form=form)
-    return plot.where(records.table("hbm_traffic", "counted"), form=form, caches=how)
+        return plot.rows_with(records.table("hbm_traffic", "predicted"), form=form)
+    return plot.rows_with(records.table("hbm_traffic", "counted"), form=form, caches=how)

@@ -37,10 +37,10 @@ def figure() -> go.Figure:
 
 def points(choice: str) -> plot.Points:
     """Each of the four kernels and all of them; with predicted bytes, too, the time is the one with caches flushed."""
-    predicted = plot.where(records.table("hbm_traffic", "predicted"), form="attention")
-    counted = plot.where(records.table("hbm_traffic", "counted"), form="attention")
-    moved = plot.where(counted, caches=choice) or predicted
-    timed = plot.where(counted, caches="kept" if choice == "kept" else "flushed")
+    predicted = plot.rows_with(records.table("hbm_traffic", "predicted"), form="attention")
+    counted = plot.rows_with(records.table("hbm_traffic", "counted"), form="attention")
+    moved = plot.rows_with(counted, caches=choice) or predicted
+    timed = plot.rows_with(counted, caches="kept" if choice == "kept" else "flushed")
 
     n = predicted[0]["n"]
     flops = [FLOPS_A_SCORE.get(row["step"], 0) * n * n or attention_flops(n, HEAD_DIM) / 2 for row in predicted]

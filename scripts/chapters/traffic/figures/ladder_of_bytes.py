@@ -16,12 +16,12 @@ HEADS, HEAD_DIM, TOKENS = 16, 128, 16384
 
 
 def figure() -> go.Figure:
-    rows = plot.where(records.table("prefill_speed", f"forward_{HEAD_DIM}"), form="attention", causal=False)
-    choices = {str(row["n"]): [plot.Rung("three lines", row["median"]), *predicted(row["n"])] for row in rows}
+    rows = plot.rows_with(records.table("prefill_speed", f"forward_{HEAD_DIM}"), form="attention", causal=False)
+    choices = {str(row["n"]): [plot.Rung("three lines", row["median"]), *predicted_rungs(row["n"])] for row in rows}
     return plot.ladder(choices, "Words N", "8192", accent="six trips")
 
 
-def predicted(n: int) -> list[plot.Rung]:
+def predicted_rungs(n: int) -> list[plot.Rung]:
     """What the bytes take at the maker's bandwidth: as typed, as the textbook has it, and at the limit."""
     batch = TOKENS // n
     typed = sum(step.read + step.written for step in eager_traffic(n, HEAD_DIM, 2, HEADS, batch))

@@ -19,7 +19,7 @@ ARITHMETIC = plot.Style("its arithmetic", predicted=True)
 
 
 def figure() -> go.Figure:
-    rows = plot.where(records.table("prefill_speed", f"forward_{HEAD_DIM}"), form="attention", causal=False)
+    rows = plot.rows_with(records.table("prefill_speed", f"forward_{HEAD_DIM}"), form="attention", causal=False)
     lengths = [row["n"] for row in rows]
     moved = [
         sum(step.read + step.written for step in eager_traffic(n, HEAD_DIM, 2, HEADS, TOKENS // n)) for n in lengths

@@ -18,8 +18,8 @@ ARITHMETIC = plot.Style("for its arithmetic, as a large matmul", "soft", predict
 
 
 def figure() -> go.Figure:
-    steps = plot.where(records.table("hbm_traffic", "predicted"), form="attention")
-    counted = plot.where(records.table("hbm_traffic", "counted"), form="attention", caches="flushed")
+    steps = plot.rows_with(records.table("hbm_traffic", "predicted"), form="attention")
+    counted = plot.rows_with(records.table("hbm_traffic", "counted"), form="attention", caches="flushed")
     names = [row["step"] for row in steps]
     speed = {what: constant.value for what, constant in plot.recorded_gpu("hbm_traffic").items()}
     matmul = attention_flops(steps[0]["n"], HEAD_DIM) / 2
