@@ -127,8 +127,8 @@ def gradients(ctx, dout, dlse):
     """Returns the gradients of flash_forward's arguments, from those of its two results."""
     q, k, v, key_lengths, out, lse = ctx.saved_tensors
     dout = torch.zeros_like(out) if dout is None else dout
-    found = flash_backward(q, k, v, key_lengths, ctx.is_causal, ctx.scale, out, lse, dout, dlse)
-    return *found, None, None, None
+    dqkv = flash_backward(q, k, v, key_lengths, ctx.is_causal, ctx.scale, out, lse, dout, dlse)
+    return *dqkv, None, None, None
 
 
 flash_forward.register_autograd(gradients, setup_context=setup_context)

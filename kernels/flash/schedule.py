@@ -38,15 +38,15 @@ def share_of_work(blocks, rows, CAUSAL: tl.constexpr):
     """
     program = tl.program_id(0)
     batch_head = program // blocks
-    rank = program % blocks
+    block_number = program % blocks
     if CAUSAL:
         batch_heads = tl.num_programs(0) // blocks
-        turns = tl.minimum(batch_heads, tl.cdiv(32768, rows))
-        late = program - (batch_heads - turns) * blocks
-        if late >= 0:
-            batch_head = batch_heads - turns + late % turns
-            rank = late // turns
-    return batch_head, rank
+        interleave = tl.minimum(batch_heads, tl.cdiv(32768, rows))
+        interleaved_number = program - (batch_heads - interleave) * blocks
+        if interleaved_number >= 0:
+            batch_head = batch_heads - interleave + interleaved_number % interleave
+            block_number = interleaved_number // interleave
+    return batch_head, block_number
 
 
 @triton.jit

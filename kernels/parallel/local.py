@@ -54,8 +54,8 @@ def gradients(
     if hopper_supports(q, k, v):
         from kernels.hopper.backward.gradients import hopper_gradients  # there is Gluon
 
-        order = torch.are_deterministic_algorithms_enabled()
-        return hopper_gradients(q, k, v, is_causal, scale, out, lse, dout, None, order)
+        deterministic = torch.are_deterministic_algorithms_enabled()
+        return hopper_gradients(q, k, v, is_causal, scale, out, lse, dout, None, deterministic)
     if flash_supports(q, k, v):
         return flash_backward(
             q, k, v, None, is_causal, scale, out, lse.contiguous(), dout, None
