@@ -1,4 +1,4 @@
-"""Attends with many heads: the same attention several times, each with its own projections.
+"""Multi-head attention: the same attention several times, each with its own projections.
 
 We write it twice.  A loop over heads reads like the idea.  One projection for all heads gives
 the same numbers with far fewer launches.  ``from_loop`` and ``to_loop`` copy weights from one
@@ -16,7 +16,7 @@ from kernels.reference import attention
 
 
 class AttentionHead(nn.Module):
-    """One head: every token asks, offers and hands over: [batch, sequence, head_dim].
+    """One head: each token's query, key and value, and attention: [batch, sequence, head_dim].
 
     embed_dim: how many numbers a token has   head_dim: how many a query, key or value has
     """
@@ -30,7 +30,7 @@ class AttentionHead(nn.Module):
     def forward(
         self, x: Tensor, *, attn_mask: Tensor | None = None, is_causal: bool = False
     ) -> Tensor:
-        """Returns one blend for each token, [batch, sequence, head_dim].
+        """Returns each token's weighted sum of values, [batch, sequence, head_dim].
 
         x: [batch, sequence, embed_dim]
         attn_mask: bool, broadcasts to [batch, sequence, sequence], True takes part;
@@ -60,7 +60,7 @@ class LoopedMultiHeadAttention(nn.Module):
     def forward(
         self, x: Tensor, *, attn_mask: Tensor | None = None, is_causal: bool = False
     ) -> Tensor:
-        """Returns the mixed blends of all heads, [batch, sequence, embed_dim].
+        """Returns the outputs of all heads, joined and mixed, [batch, sequence, embed_dim].
 
         x: [batch, sequence, embed_dim]
         attn_mask: as in MultiHeadAttention, the same for all heads or one for each
@@ -95,7 +95,7 @@ class MultiHeadAttention(nn.Module):
     def forward(
         self, x: Tensor, *, attn_mask: Tensor | None = None, is_causal: bool = False
     ) -> Tensor:
-        """Returns the mixed blends of all heads, [batch, sequence, embed_dim].
+        """Returns the outputs of all heads, joined and mixed, [batch, sequence, embed_dim].
 
         x: [batch, sequence, embed_dim]
         attn_mask: bool, broadcasts to [batch, heads, sequence, sequence], True takes part;

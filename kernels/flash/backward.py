@@ -1,4 +1,4 @@
-"""FlashAttention's backward pass: computes the weights again from lse, and reads no square.
+"""FlashAttention's backward pass: computes the weights again from lse, block by block.
 
     weights  = exp(scores - lse)                  as they were in the forward pass
     dvalue   = weightsᵀ · dout
@@ -121,7 +121,7 @@ def add_dq(
     scale_log2, row_lse_log2, row_delta,
     MASKED: tl.constexpr, CAUSAL: tl.constexpr, PADDED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Returns dqueries with the share of one more block of keys and values."""
+    """Returns dqueries plus what one more block of keys and values adds."""
     key = first_key + tl.arange(0, k.block_shape[2])
     keys = load_block(k, batch, key_head, first_key)
     values = load_block(v, batch, key_head, first_key)
@@ -196,7 +196,7 @@ def add_dkdv(
     dkeys, dvalues, keys, values, key, q, dout, batch, head, first_query,
     lse_log2, delta, scale_log2, MASKED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Returns dkeys and dvalues with the share of one more block of queries.
+    """Returns dkeys and dvalues plus what one more block of queries adds.
 
     The blocks are transposed, [keys, queries], so that the next matmul takes them straight from
     registers.

@@ -110,7 +110,7 @@ def attend(
     rescale = tl.exp2(running_max - safe_max)
     running_sum = running_sum * rescale + tl.sum(exponentials, 1)
 
-    # Multiply: blend the values by the same exponentials.
+    # Multiply: sum the values, weighted by the same exponentials.
     values = load_block(v, batch, key_head, first_key)
     if MASKED and PADDED:  # padding may hold NaN, and 0 · NaN is NaN
         values = tl.where((key < seq_k)[:, None], values, 0.0)

@@ -27,12 +27,12 @@ def load_block(tensor, batch, head, row):
 
 @triton.jit
 def share_of_work(blocks, rows, CAUSAL: tl.constexpr):
-    """Returns a program's pair of batch and head, and the rank of its block, longest first.
+    """Returns a program's pair of batch and head, and the number of its block, longest first.
 
     The programs take one pair after another.  If the mask is causal, blocks differ in length,
-    and the last long ones would run alone at the end.  So the last pairs take turns: first the
-    longest block of each, then the next.  They have 2**15 rows, about what runs on an H100 at
-    once; if all pairs took turns, they wouldn't share what L2 holds.
+    and the last long ones would run alone at the end.  So the last pairs are interleaved:
+    first the longest block of each, then the next.  They have 2**15 rows, about what runs on an
+    H100 at once; if all pairs were interleaved, they wouldn't share what L2 holds.
 
     blocks, rows: of one pair
     """

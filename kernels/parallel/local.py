@@ -1,4 +1,4 @@
-"""Computes the share of one GPU: some queries over some keys, forward and backward.
+"""Attends with some queries over some keys, on one GPU of many: forward and backward.
 
 Both passes know one thing more than attention on its own: there may be other keys elsewhere.
 Forward returns ``lse`` beside the output, so that we can merge parts.  Backward takes the

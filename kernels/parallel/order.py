@@ -8,8 +8,8 @@ mirror image from the back:
     chunk        0  1  2  3  4  5  6  7        of 4 GPUs
     GPU          0  1  2  3  3  2  1  0
 
-Then the tokens of one GPU see half of the square with the tokens of another, whichever two they
-are, and that half is a whole rectangle without a diagonal:
+Then the mask leaves half of the scores of one GPU's queries with another's keys, whichever two
+they are, and that half is a whole rectangle without a diagonal:
 
     the other GPU has the lower number     all my queries see its first chunk
     it has the higher number               my second chunk sees both of its chunks
