@@ -54,7 +54,7 @@ def attention(
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Returns softmax of each row, and 0 where ``mask`` is False, even if that's all of a row."""
+    """Returns softmax of each row, and 0 where ``mask`` is False, even in a whole row."""
     if mask is None:
         return scores.softmax(-1)
     return scores.masked_fill(~mask, -torch.inf).softmax(-1).masked_fill(~mask, 0)
