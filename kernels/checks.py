@@ -108,20 +108,20 @@ def visible(q: Tensor, k: Tensor, attn_mask: Tensor | None, is_causal: bool) -> 
     A causal mask is aligned top-left, as in torch: query i sees keys 0 to i, even if N_q
     differs from N_k.
     """
-    square = (q.shape[-2], k.shape[-2])
+    score_shape = (q.shape[-2], k.shape[-2])
     if attn_mask is not None:
         if not isinstance(attn_mask, Tensor) or attn_mask.dtype != torch.bool:
             kind = getattr(attn_mask, "dtype", type(attn_mask).__name__)
             raise TypeError(f"attn_mask is {kind}, a bool tensor is wanted: True takes part")
         if sparse_or_nested(attn_mask):
             raise TypeError(f"attn_mask is {sparse_or_nested(attn_mask)}")
-        shape = (*q.shape[:-2], *square)
+        shape = (*q.shape[:-2], *score_shape)
         try:
             attn_mask.expand(shape)
         except RuntimeError:
-            have = list(attn_mask.shape)
+            actual = list(attn_mask.shape)
             raise ValueError(
-                f"attn_mask has shape {have}, one that broadcasts to {list(shape)} is wanted"
+                f"attn_mask has shape {actual}, one that broadcasts to {list(shape)} is wanted"
             ) from None
         if attn_mask.device != q.device:
             raise ValueError(
@@ -131,7 +131,7 @@ def visible(q: Tensor, k: Tensor, attn_mask: Tensor | None, is_causal: bool) -> 
         raise TypeError(f"is_causal is {type(is_causal).__name__}, True or False is wanted")
     if not is_causal:
         return attn_mask
-    causal = torch.ones(square, dtype=torch.bool, device=q.device).tril()
+    causal = torch.ones(score_shape, dtype=torch.bool, device=q.device).tril()
     return causal if attn_mask is None else attn_mask & causal
 
 

@@ -2,7 +2,7 @@
 
 Three rules choose it, from times of graphs on an H200 (``snippets/hopper/fastest_rung.py``):
 1. FP16 or BF16 on a Hopper GPU: hopper_attention, up to 1.9 times as fast as flash_attention.
-2. FP32: reference_attention, up to 21 times as fast, as long as its squares are small.
+2. FP32: reference_attention, up to 21 times as fast, as long as its scores take little memory.
 3. But FP32, causal, forward, heads up to 64, work for all SMs: flash_attention, up to 2 times.
 """
 
@@ -49,12 +49,13 @@ def fastest_rung(
     if hopper_supports(q, k, v):
         return hopper_attention
     gpu = torch.cuda.get_device_properties(q.device) if q.is_cuda else None
-    trained = torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))
-    squares = q.shape[:-1].numel() * k.shape[-2] * (6 if trained else 3)  # at once, at most
-    too_large = gpu and squares * max(4, q.element_size()) > gpu.total_memory / 4
+    needs_gradient = torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))
+    # How many numbers of [N_q, N_k] the reference holds at once, at most.
+    score_elements = q.shape[:-1].numel() * k.shape[-2] * (6 if needs_gradient else 3)
+    too_large = gpu and score_elements * max(4, q.element_size()) > gpu.total_memory / 4
     if flash_supports(q, k, v):
-        busy = q.shape[:-2].numel() * -(-q.shape[-2] // 64) >= gpu.multi_processor_count
-        skips_half = is_causal and not trained and q.shape[-1] <= 64 and busy
+        fills_gpu = q.shape[:-2].numel() * -(-q.shape[-2] // 64) >= gpu.multi_processor_count
+        skips_half = is_causal and not needs_gradient and q.shape[-1] <= 64 and fills_gpu
         if q.dtype != torch.float32 or too_large or skips_half:
             return flash_attention
     elif too_large:
@@ -81,10 +82,10 @@ def flash_supports(q: Tensor, k: Tensor, v: Tensor) -> bool:
 def reference_attention(
     q: Tensor, k: Tensor, v: Tensor, *, is_causal=False, scale=None, enable_gqa=False
 ) -> Tensor:
-    """Returns ``reference.attention`` in FP32 or FP64: BF16 scores could put shares 3 % off."""
+    """Returns ``reference.attention`` in FP32 or FP64: BF16 puts weights up to 3 % off."""
     options = {"is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
     check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)
-    inside = torch.float64 if q.dtype == torch.float64 else torch.float32
-    casts = torch.amp.is_autocast_available(q.device.type)  # autocast would go back to 16 bits
-    with torch.autocast(q.device.type, enabled=False) if casts else nullcontext():
-        return three_lines(*(x.to(inside) for x in (q, k, v)), **options).to(q.dtype)
+    compute_dtype = torch.float64 if q.dtype == torch.float64 else torch.float32
+    has_autocast = torch.amp.is_autocast_available(q.device.type)  # it would go back to 16 bits
+    with torch.autocast(q.device.type, enabled=False) if has_autocast else nullcontext():
+        return three_lines(*(x.to(compute_dtype) for x in (q, k, v)), **options).to(q.dtype)

@@ -80,21 +80,21 @@ def entry_for(tensors: Sequence[Tensor | None], *options: object) -> dict | None
     ):
         return None
     types = tuple(map(type, options))  # because 1, 1.0 and True are equal
-    call: list = [options, types]
+    key_parts: list = [options, types]
     for x in tensors:
         if x is None:
-            call.append(None)
+            key_parts.append(None)
         elif type(x) not in PLAIN_TYPES or keys_of(x).raw_repr() & FORBIDDEN:
             return None
         else:
-            call += (
+            key_parts += (
                 x.shape, x.stride(), x.dtype, x.get_device(), x.data_ptr() % 16,
                 x.requires_grad,
             )  # fmt: skip
     if INTERPRETED:
         return {}
     try:
-        entry = ENTRIES.get(key := tuple(call))
+        entry = ENTRIES.get(key := tuple(key_parts))
     except TypeError:  # an option such as a list
         return {}
     if entry is None:
@@ -185,18 +185,18 @@ def address_slots_of(
 
     None if the arguments have other addresses, or have these in another order.
     """
-    numbers = [number for number, x in enumerate(tensors) if x is not None]
-    bases = [(number, getattr(x, "base", x)) for number, x in enumerate(arguments)]
-    bases = [(number, x) for number, x in bases if isinstance(x, Tensor)]
-    addresses = [tensors[number].data_ptr() for number in numbers]
-    if [x.data_ptr() for _, x in bases] != addresses:
+    tensor_indices = [index for index, x in enumerate(tensors) if x is not None]
+    tensor_arguments = [(index, getattr(x, "base", x)) for index, x in enumerate(arguments)]
+    tensor_arguments = [(index, x) for index, x in tensor_arguments if isinstance(x, Tensor)]
+    addresses = [tensors[index].data_ptr() for index in tensor_indices]
+    if [x.data_ptr() for _, x in tensor_arguments] != addresses:
         return None
     slots = []
-    for (number, base), tensor in zip(bases, numbers, strict=True):
-        x = arguments[number]
+    for (index, base), tensor in zip(tensor_arguments, tensor_indices, strict=True):
+        x = arguments[index]
         fields = None if x is base else {**vars(x), "base": None}
-        slots.append(AddressSlot(number, tensor, fields, type(x)))
-        arguments[number] = None
+        slots.append(AddressSlot(index, tensor, fields, type(x)))
+        arguments[index] = None
     return slots
 
 
@@ -211,12 +211,12 @@ class CachedLaunch(NamedTuple):
 
     def __call__(self, tensors: Sequence[Tensor | None]) -> CompiledKernel:
         arguments = self.arguments.copy()
-        for number, tensor, fields, kind in self.slots:
+        for index, tensor, fields, kind in self.slots:
             x = tensors[tensor]
             if fields is None:
-                arguments[number] = x.data_ptr()  # given a tensor, Triton would ask it for more
+                arguments[index] = x.data_ptr()  # given a tensor, Triton would ask it for more
             else:
-                arguments[number] = descriptor = object.__new__(kind)
+                arguments[index] = descriptor = object.__new__(kind)
                 descriptor.__dict__ = attributes = fields.copy()  # quicker than an update
                 attributes["base"] = x
         compiled, hooks = self.compiled, knobs.runtime

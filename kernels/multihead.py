@@ -1,4 +1,4 @@
-"""Attends with many heads: the same attention several times, each with its own projections.
+"""Multi-head attention: the same attention several times, each with its own projections.
 
 We write it twice.  A loop over heads reads like the idea.  One projection for all heads gives
 the same numbers with far fewer launches.  ``from_loop`` and ``to_loop`` copy weights from one
@@ -16,7 +16,7 @@ from kernels.reference import attention
 
 
 class AttentionHead(nn.Module):
-    """One head: every token asks, offers and hands over: [batch, sequence, head_dim].
+    """One head: each token's query, key and value, and attention: [batch, sequence, head_dim].
 
     embed_dim: how many numbers a token has   head_dim: how many a query, key or value has
     """
@@ -30,7 +30,7 @@ class AttentionHead(nn.Module):
     def forward(
         self, x: Tensor, *, attn_mask: Tensor | None = None, is_causal: bool = False
     ) -> Tensor:
-        """Returns one blend for each token, [batch, sequence, head_dim].
+        """Returns each token's weighted sum of values, [batch, sequence, head_dim].
 
         x: [batch, sequence, embed_dim]
         attn_mask: bool, broadcasts to [batch, sequence, sequence], True takes part;
@@ -60,19 +60,19 @@ class LoopedMultiHeadAttention(nn.Module):
     def forward(
         self, x: Tensor, *, attn_mask: Tensor | None = None, is_causal: bool = False
     ) -> Tensor:
-        """Returns the mixed blends of all heads, [batch, sequence, embed_dim].
+        """Returns the outputs of all heads, joined and mixed, [batch, sequence, embed_dim].
 
         x: [batch, sequence, embed_dim]
         attn_mask: as in MultiHeadAttention, the same for all heads or one for each
         """
         check_tokens(x, self.output.in_features)
         masks = mask_of_each_head(attn_mask, len(self.heads))
-        blends = [
+        outputs = [
             head(x, attn_mask=mask, is_causal=is_causal)  #  [batch, sequence, head_dim]
             for head, mask in zip(self.heads, masks, strict=True)
         ]
-        together = torch.cat(blends, -1)  #                  [batch, sequence, embed_dim]
-        return self.output(together)  #                      [batch, sequence, embed_dim]
+        concat = torch.cat(outputs, -1)  #                   [batch, sequence, embed_dim]
+        return self.output(concat)  #                        [batch, sequence, embed_dim]
 
 
 class MultiHeadAttention(nn.Module):
@@ -95,7 +95,7 @@ class MultiHeadAttention(nn.Module):
     def forward(
         self, x: Tensor, *, attn_mask: Tensor | None = None, is_causal: bool = False
     ) -> Tensor:
-        """Returns the mixed blends of all heads, [batch, sequence, embed_dim].
+        """Returns the outputs of all heads, joined and mixed, [batch, sequence, embed_dim].
 
         x: [batch, sequence, embed_dim]
         attn_mask: bool, broadcasts to [batch, heads, sequence, sequence], True takes part;
@@ -107,12 +107,12 @@ class MultiHeadAttention(nn.Module):
         k = self.split(self.key(x))  #             [batch, heads, sequence, head_dim]
         v = self.split(self.value(x))  #           [batch, heads, sequence, head_dim]
         # one blend for each token and head        [batch, heads, sequence, head_dim]
-        blends = attention(q, k, v, attn_mask=attn_mask, is_causal=is_causal)
-        side_by_side = blends.transpose(1, 2)  #   [batch, sequence, heads, head_dim]
+        outputs = attention(q, k, v, attn_mask=attn_mask, is_causal=is_causal)
+        by_token = outputs.transpose(1, 2)  #      [batch, sequence, heads, head_dim]
         # transpose moved no number; contiguous writes them in the new order, the heads of one
         # token together, so that we can view them as one row
-        together = side_by_side.contiguous().view(x.shape)  # [batch, sequence, embed_dim]
-        return self.output(together)  #            [batch, sequence, embed_dim]
+        concat = by_token.contiguous().view(x.shape)  # [batch, sequence, embed_dim]
+        return self.output(concat)  #              [batch, sequence, embed_dim]
 
     def split(self, x: Tensor) -> Tensor:
         """Returns [batch, sequence, embed_dim] viewed as [batch, heads, sequence, head_dim]."""
@@ -121,7 +121,7 @@ class MultiHeadAttention(nn.Module):
 
     @classmethod
     def from_loop(cls, looped: LoopedMultiHeadAttention) -> MultiHeadAttention:
-        """Returns the same attention, with a copy of the weights, stacked head by head.
+        """Returns the same attention, with a copy of the weights, fused head by head.
 
         It copies only the weights, not whether they require a gradient, nor the mode.
         """
@@ -129,10 +129,10 @@ class MultiHeadAttention(nn.Module):
         vectorised = cls(output.in_features, len(looped.heads)).to(output.weight)
         with torch.no_grad():
             for name in ("query", "key", "value"):
-                ours = getattr(vectorised, name)
-                theirs = [getattr(head, name) for head in looped.heads]
-                ours.weight.copy_(torch.cat([linear.weight for linear in theirs]))
-                ours.bias.copy_(torch.cat([linear.bias for linear in theirs]))
+                fused = getattr(vectorised, name)
+                per_head = [getattr(head, name) for head in looped.heads]
+                fused.weight.copy_(torch.cat([linear.weight for linear in per_head]))
+                fused.bias.copy_(torch.cat([linear.bias for linear in per_head]))
         vectorised.output.load_state_dict(output.state_dict())
         return vectorised
 
@@ -142,8 +142,8 @@ class MultiHeadAttention(nn.Module):
         looped.to(self.output.weight)
         with torch.no_grad():
             for name in ("query", "key", "value"):
-                ours = getattr(self, name)
-                weights, biases = ours.weight.chunk(self.heads), ours.bias.chunk(self.heads)
+                fused = getattr(self, name)
+                weights, biases = fused.weight.chunk(self.heads), fused.bias.chunk(self.heads)
                 for head, weight, bias in zip(looped.heads, weights, biases, strict=True):
                     getattr(head, name).weight.copy_(weight)
                     getattr(head, name).bias.copy_(bias)

@@ -1,8 +1,8 @@
 """Computes attention as it's defined: multiply, squish, multiply, in plain PyTorch.
 
 This is the specification of every kernel here, and we measure them against it.  It's easy to
-read, right, and slow, because it writes the square ``[N_q, N_k]`` of scores to memory and reads
-it back.
+read, right, and slow, because it writes the scores, ``[N_q, N_k]``, to memory and reads them
+back.
 
 Source: A. Vaswani et al., "Attention Is All You Need", 2017, arXiv:1706.03762, equation 1.
 """
@@ -25,7 +25,7 @@ def attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """Returns each query's blend of the value rows, by how well keys match: [..., N_q, d_v].
+    """Returns for each query the sum of the values, weighted by softmax: [..., N_q, d_v].
 
     q: [..., N_q, d]   k: [..., N_k, d]   v: [..., N_k, d_v]
     ...: batch and heads, usually, or nothing
@@ -33,8 +33,8 @@ def attention(
     is_causal: query i sees those of keys 0 to i that attn_mask leaves
     scale: 1/√d if None
     enable_gqa: q has a multiple of k's and v's heads; neighbouring heads of q share one
-    A query that sees no key gets 0 if v is finite: a hidden key has a share of 0, and 0 · NaN
-    and 0 · inf are NaN.  Bad input raises a ValueError or TypeError that names it.
+    A query that sees no key gets 0 if v is finite: a hidden key has weight 0, and 0 · NaN and
+    0 · inf are NaN.  Bad input raises a ValueError or TypeError that names it.
     """
     scale = check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)
     if q.dtype not in (torch.float64, *KERNEL_DTYPES):
@@ -54,16 +54,16 @@ def attention(
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Returns each row as shares of 1, and 0 where ``mask`` is False, even in a whole row."""
+    """Returns softmax of each row, and 0 where ``mask`` is False, even in a whole row."""
     if mask is None:
         return scores.softmax(-1)
     return scores.masked_fill(~mask, -torch.inf).softmax(-1).masked_fill(~mask, 0)
 
 
 def weights(q: Tensor, k: Tensor, **options) -> Tensor:
-    """Returns the shares alone, ``[..., N_q, N_k]``: attention with the identity as values.
+    """Returns the weights alone, ``[..., N_q, N_k]``: attention with the identity as values.
 
-    It takes the options of ``attention``.  A row has a query's shares, a column a key's.
+    It takes the options of ``attention``.  A row has a query's weights, a column a key's.
     """
     check_attention(q, k, k, enable_gqa=options.get("enable_gqa", False))
     identity = torch.eye(k.shape[-2], dtype=k.dtype, device=k.device)

@@ -39,7 +39,7 @@ def naive_softmax(scores: Tensor) -> Tensor:
 def safe_softmax(scores: Tensor) -> Tensor:
     """Returns softmax along the last axis; subtracts the maximum first, so exp can't overflow.
 
-    If a row is all -inf, it has no shares: it gives NaN here, and 0 in the kernel below.
+    A row of nothing but -inf gives NaN here, and 0 in the kernel below.
     """
     return naive_softmax(scores - scores.amax(-1, keepdim=True))
 
@@ -130,7 +130,7 @@ def softmax(scores: Tensor, *, block: int = 1024) -> Tensor:
 
 @triton.jit
 def softmax_kernel(scores, out, columns, row_stride, column_stride, BLOCK: tl.constexpr):
-    """Reads one row for its state and again for its shares.  Strides are in elements."""
+    """Reads one row for its state and again for its weights.  Strides are in elements."""
     row = tl.program_id(0).to(tl.int64)  # rows · columns may exceed 2**31
     row_scores = scores + row * row_stride
     running_max = -float("inf")
@@ -149,7 +149,7 @@ def softmax_kernel(scores, out, columns, row_stride, column_stride, BLOCK: tl.co
         )
         running_max = new_max
 
-    # Second reading: the shares, called weights.                   reads N, writes N
+    # Second reading: the weights.                                  reads N, writes N
     safe_max = tl.where(running_max == -float("inf"), 0.0, running_max)
     safe_sum = tl.where(running_sum == 0.0, 1.0, running_sum)
     for start in range(0, columns, BLOCK):

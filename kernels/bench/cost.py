@@ -16,7 +16,10 @@ class Traffic(NamedTuple):
 
 
 def square_bytes(n: int, element_bytes: int, heads: int = 1, batch: int = 1) -> int:
-    """Returns the bytes of all scores, which no fused kernel writes.  N=8192, FP16: 128 MiB."""
+    """Returns the bytes of all scores, [N, N] a head; no fused kernel writes them.
+
+    N=8192, FP16: 128 MiB.
+    """
     return batch * heads * n * n * element_bytes
 
 
@@ -41,18 +44,19 @@ def backward_bytes(
 def eager_traffic(
     n: int, head_dim: int, element_bytes: int, heads: int = 1, batch: int = 1
 ) -> list[Traffic]:
-    """Returns the traffic of the three lines in PyTorch: four kernels, six trips of the square.
+    """Returns the traffic of the three lines in PyTorch: four kernels, six trips of the scores.
 
-    QKᵀ writes it, scale and softmax each read and write it, PV reads it.  If the matmul did the
-    scaling, there would be four trips, which is the textbook's count.
+    QKᵀ writes them, scale and softmax each read and write as many numbers, PV reads the
+    weights.  If the matmul did the scaling, there would be four trips, which is the textbook's
+    count.
     """
-    row = batch * heads * n * head_dim * element_bytes
-    square = square_bytes(n, element_bytes, heads, batch)
+    tensor_bytes = batch * heads * n * head_dim * element_bytes
+    score_bytes = square_bytes(n, element_bytes, heads, batch)
     return [
-        Traffic("QKᵀ", 2 * row, square),
-        Traffic("scale", square, square),
-        Traffic("softmax", square, square),
-        Traffic("PV", square + row, row),
+        Traffic("QKᵀ", 2 * tensor_bytes, score_bytes),
+        Traffic("scale", score_bytes, score_bytes),
+        Traffic("softmax", score_bytes, score_bytes),
+        Traffic("PV", score_bytes + tensor_bytes, tensor_bytes),
     ]
 
 
@@ -64,17 +68,17 @@ def three_kernels_traffic(
     heads: int = 1,
     batch: int = 1,
 ) -> list[Traffic]:
-    """Returns the traffic of ``kernels.first.three_kernels``: five trips of the square.
+    """Returns the traffic of ``kernels.first.three_kernels``: five trips of the scores.
 
-    The square may have another dtype than Q.  The softmax reads each row twice, first for its
-    maximum and sum.
+    Scores and weights may have another dtype than Q.  The softmax reads each row twice, first
+    for its maximum and sum.
     """
-    row = batch * heads * n * head_dim * element_bytes
-    square = square_bytes(n, square_element_bytes, heads, batch)
+    tensor_bytes = batch * heads * n * head_dim * element_bytes
+    score_bytes = square_bytes(n, square_element_bytes, heads, batch)
     return [
-        Traffic("QKᵀ·scale", 2 * row, square),
-        Traffic("softmax", 2 * square, square),
-        Traffic("PV", square + row, row),
+        Traffic("QKᵀ·scale", 2 * tensor_bytes, score_bytes),
+        Traffic("softmax", 2 * score_bytes, score_bytes),
+        Traffic("PV", score_bytes + tensor_bytes, tensor_bytes),
     ]
 
 
@@ -82,8 +86,8 @@ def fused_traffic(
     n: int, head_dim: int, element_bytes: int, heads: int = 1, batch: int = 1
 ) -> list[Traffic]:
     """Returns the traffic of any fused kernel, if caches answer all repeated requests."""
-    row = batch * heads * n * head_dim * element_bytes
-    return [Traffic("fused", 3 * row, row)]
+    tensor_bytes = batch * heads * n * head_dim * element_bytes
+    return [Traffic("fused", 3 * tensor_bytes, tensor_bytes)]
 
 
 def requested_bytes(
@@ -97,22 +101,22 @@ def requested_bytes(
     requests half of K and V.  The L2 cache answers most requests for K and V, so HBM moves less
     than this.
     """
-    row = batch * heads * n * head_dim * element_bytes
+    tensor_bytes = batch * heads * n * head_dim * element_bytes
     query_blocks = -(-n // block_q)
-    return 2 * row + 2 * row * query_blocks
+    return 2 * tensor_bytes + 2 * tensor_bytes * query_blocks
 
 
 def eager_peak_bytes(
     n: int, head_dim: int, element_bytes: int, heads: int = 1, batch: int = 1
 ) -> int:
-    """Returns the bytes that the three lines hold at their peak: two squares and the output.
+    """Returns the bytes that the three lines hold at their peak: two [N, N] and the output.
 
     Q, K and V aren't counted.  When PV runs, the function still holds the scores as well as the
-    shares.  One square in FP32, as in ``kernels.first.three_kernels``, takes as much if the
+    weights.  One [N, N] in FP32, as in ``kernels.first.three_kernels``, takes as much if the
     inputs have 16 bits.
     """
-    row = batch * heads * n * head_dim * element_bytes
-    return 2 * square_bytes(n, element_bytes, heads, batch) + row
+    tensor_bytes = batch * heads * n * head_dim * element_bytes
+    return 2 * square_bytes(n, element_bytes, heads, batch) + tensor_bytes
 
 
 def fused_peak_bytes(
@@ -137,7 +141,7 @@ def backward_flops(
 ) -> int:
     """Returns the FLOP of a backward pass: 2.5 times the forward pass, as papers count.
 
-    It has five matmuls, not two: QKᵀ again, because nobody kept the square, dO·Vᵀ, and one each
+    It has five matmuls, not two: QKᵀ again, because nobody kept the scores, dO·Vᵀ, and one each
     for dQ, dK and dV.
     """
     return attention_flops(n, head_dim, heads, batch, causal) * 5 // 2

@@ -55,8 +55,8 @@ def _hopper(
 def _flash(
     q: Tensor, k: Tensor, v: Tensor, dout: Tensor, is_causal: bool
 ) -> Callable[[], Gradients]:
-    given = (q, k, v, None, is_causal, q.shape[-1] ** -0.5)
-    return partial(flash_backward, *given, *flash_forward(*given), dout, None)
+    arguments = (q, k, v, None, is_causal, q.shape[-1] ** -0.5)
+    return partial(flash_backward, *arguments, *flash_forward(*arguments), dout, None)
 
 
 def _cudnn(
@@ -65,10 +65,10 @@ def _cudnn(
     """Calls the two operators behind ``scaled_dot_product_attention``."""
     forward = torch.ops.aten._scaled_dot_product_cudnn_attention
     out, lse, *rest = forward(q, k, v, None, True, is_causal=is_causal)
-    starts_q, starts_k, most_q, most_k, seed, offset, _ = rest
-    given = (seed, offset, None, starts_q, starts_k, most_q, most_k, 0.0, is_causal)
+    cum_seq_q, cum_seq_k, max_q, max_k, seed, offset, _ = rest
+    arguments = (seed, offset, None, cum_seq_q, cum_seq_k, max_q, max_k, 0.0, is_causal)
     backward = torch.ops.aten._scaled_dot_product_cudnn_attention_backward
-    return lambda: backward(dout, q, k, v, out, lse, *given)[:3]
+    return lambda: backward(dout, q, k, v, out, lse, *arguments)[:3]
 
 
 def forms() -> dict[str, Form]:
@@ -77,13 +77,13 @@ def forms() -> dict[str, Form]:
     ``sdpa_cudnn`` is cuDNN's only inside ``sdpa_kernel(SDPBackend.CUDNN_ATTENTION)``.  To enter
     that for each call would cost the host as much as the call itself.
     """
-    found = {
+    available = {
         "hopper_attention": Form(hopper_attention, _hopper),
         "flash_attention": Form(flash_attention, _flash),
         "sdpa_cudnn": Form(scaled_dot_product_attention, _cudnn),
     }
-    fourth = flash_attention_4()
-    return found | ({"flash_attention_4": fourth} if fourth else {})
+    flash_4 = flash_attention_4()
+    return available | ({"flash_attention_4": flash_4} if flash_4 else {})
 
 
 def flash_attention_4() -> Form | None:
@@ -98,14 +98,14 @@ def flash_attention_4() -> Form | None:
         return None
 
     def attention(q: Tensor, k: Tensor, v: Tensor, *, is_causal: bool = False) -> Tensor:
-        found = flash_attn_func(*(x.transpose(1, 2) for x in (q, k, v)), causal=is_causal)
-        return (found[0] if isinstance(found, tuple) else found).transpose(1, 2)
+        output = flash_attn_func(*(x.transpose(1, 2) for x in (q, k, v)), causal=is_causal)
+        return (output[0] if isinstance(output, tuple) else output).transpose(1, 2)
 
     def backward(q: Tensor, k: Tensor, v: Tensor, dout: Tensor, is_causal: bool):
         q, k, v, dout = (x.transpose(1, 2) for x in (q, k, v, dout))
         out, lse = flash_attn_func(q, k, v, causal=is_causal, return_lse=True)
-        given = (q, k, v, out, dout, lse, None, is_causal)
-        return lambda: tuple(x.transpose(1, 2) for x in _flash_attn_bwd(*given)[:3])
+        arguments = (q, k, v, out, dout, lse, None, is_causal)
+        return lambda: tuple(x.transpose(1, 2) for x in _flash_attn_bwd(*arguments)[:3])
 
     return Form(attention, backward)
 
@@ -146,11 +146,11 @@ def errors_of(
     truth = [out, *torch.autograd.grad(out, leaves, dout[0, 0].double())]
     errors = {}
     for name, form in forms().items():
-        given = in_layout_of(name, q, k, v, dout)
+        tensors = in_layout_of(name, q, k, v, dout)
         with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
-            found = [form.attention(*given[:3], is_causal=is_causal)]
-            found += form.backward(*given, is_causal)()
-        pairs = zip(found, truth, strict=True)
+            results = [form.attention(*tensors[:3], is_causal=is_causal)]
+            results += form.backward(*tensors, is_causal)()
+        pairs = zip(results, truth, strict=True)
         errors[name] = [((x[0, 0] - y).norm() / y.norm()).item() for x, y in pairs]
     return errors
 
@@ -168,8 +168,8 @@ def time_implementations(
     batch, heads, n, head_dim = q.shape
     counts = {"forward": attention_flops, "backward": backward_flops}
     calls = {
-        work: math.ceil(MIN_FLOPS / flops(n, head_dim, heads, batch, is_causal))
-        for work, flops in counts.items()
+        direction: math.ceil(MIN_FLOPS / flops(n, head_dim, heads, batch, is_causal))
+        for direction, flops in counts.items()
     }
     timed: dict[TimingKey, Callable[[], object]] = {}
     readings: list[tuple[float, float]] = []
@@ -182,9 +182,11 @@ def time_implementations(
         timed[reading] = lambda: readings.append(clock_and_power())
         times = time_in_rounds(timed, count=count, seed=seed)
     del times[reading]
-    times = {key: [x / calls[key[1]] for x in spent] for key, spent in times.items()}
-    for name, work, how in list(times):
-        if work == "forward":
-            pairs = zip(times[name, work, how], times[name, "backward", how], strict=True)
-            times[name, "both", how] = [forward + backward for forward, backward in pairs]
+    times = {key: [x / calls[key[1]] for x in samples] for key, samples in times.items()}
+    for name, direction, mode in list(times):
+        if direction == "forward":
+            pairs = zip(
+                times[name, direction, mode], times[name, "backward", mode], strict=True
+            )
+            times[name, "both", mode] = [forward + backward for forward, backward in pairs]
     return times, readings[-count:]

@@ -37,7 +37,7 @@ def time_in_rounds(
     time is that of the slowest.
     calls: how many make one measurement, one after the other
     """
-    together = dist.is_initialized() and dist.get_world_size() > 1
+    is_group = dist.is_initialized() and dist.get_world_size() > 1
     for form in forms.values():
         form()
         if count >= 10:
@@ -46,10 +46,10 @@ def time_in_rounds(
     order, rng = list(forms), random.Random(seed)
     times = torch.empty(len(forms), count)
     signal = torch.zeros(1, device="cuda")
-    for number in range(count):
+    for round_number in range(count):
         rng.shuffle(order)
         for name in order:
-            if together:
+            if is_group:
                 dist.all_reduce(signal)  # no GPU begins before all are here
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             begin.record()
@@ -57,7 +57,7 @@ def time_in_rounds(
                 forms[name]()
             end.record()
             end.synchronize()
-            times[list(forms).index(name), number] = begin.elapsed_time(end) / calls
+            times[list(forms).index(name), round_number] = begin.elapsed_time(end) / calls
     return dict(zip(forms, max_over_ranks(times).tolist(), strict=True))
 
 
@@ -88,20 +88,20 @@ def geometric_mean(settings: list[tuple[list[float], list[float]]], seed: int = 
     of each setting separately, so the interval says how well these settings were measured, not
     what other settings would give.
     """
-    every = [[a / b for a, b in zip(*times, strict=True)] for times in settings]
+    setting_ratios = [[a / b for a, b in zip(*times, strict=True)] for times in settings]
     rng = random.Random(seed)
 
     def mean(sample: Callable[[list[float]], list[float]]) -> float:
-        return statistics.geometric_mean(statistics.median(sample(x)) for x in every)
+        return statistics.geometric_mean(statistics.median(sample(x)) for x in setting_ratios)
 
     return _interval(mean(list), lambda: mean(lambda x: rng.choices(x, k=len(x))))
 
 
 def _interval(median: float, of_resample: Callable[[], float]) -> Interval:
     """Returns the interval of a bootstrap: it holds 95 of 100 resamples."""
-    drawn = sorted(of_resample() for _ in range(BOOTSTRAP_RESAMPLES))
+    resampled = sorted(of_resample() for _ in range(BOOTSTRAP_RESAMPLES))
     tail = BOOTSTRAP_RESAMPLES // 40
-    return Interval(median, drawn[tail], drawn[-tail - 1])
+    return Interval(median, resampled[tail], resampled[-tail - 1])
 
 
 def clock_and_power() -> tuple[float, float]:

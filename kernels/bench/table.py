@@ -49,13 +49,13 @@ class Table:
         ]
         lines = [titles, *([_text(value) for value in row.values()] for row in self.rows)]
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-        words = [
+        is_text = [
             any(isinstance(row[column], str) for row in self.rows) for column in self.columns
         ]
         return "\n".join(
             "  ".join(
                 cell.ljust(width) if left else cell.rjust(width)
-                for cell, width, left in zip(line, widths, words, strict=True)
+                for cell, width, left in zip(line, widths, is_text, strict=True)
             ).rstrip()
             for line in lines
         )

@@ -55,12 +55,12 @@ def wall_time(function: Callable[[], object], *, milliseconds: int = 100) -> Tim
     function()
     finish()
     samples = []
-    started = perf_counter()
-    while len(samples) < 5 or perf_counter() - started < 1e-3 * milliseconds:
-        before = perf_counter()
+    start = perf_counter()
+    while len(samples) < 5 or perf_counter() - start < 1e-3 * milliseconds:
+        call_start = perf_counter()
         function()
         finish()
-        samples.append(1e3 * (perf_counter() - before))
+        samples.append(1e3 * (perf_counter() - call_start))
     return _time_of(samples)
 
 
@@ -73,12 +73,12 @@ def host_time(function: Callable[[], object], *, calls: int = 100) -> tuple[floa
     """
     finish = torch.cuda.synchronize if torch.cuda.is_available() else bool
     finish()
-    started = perf_counter()
+    start = perf_counter()
     for _ in range(calls):
         function()
-    returned = perf_counter()
+    return_time = perf_counter()
     finish()
-    return 1e3 * (returned - started) / calls, 1e3 * (perf_counter() - started) / calls
+    return 1e3 * (return_time - start) / calls, 1e3 * (perf_counter() - start) / calls
 
 
 def time_attention(

@@ -1,11 +1,11 @@
-"""FlashAttention: queries stay, keys and values stream past, and the square is never written.
+"""FlashAttention: queries stay, keys and values stream past, and no score is ever written.
 
 One program owns a block of queries.  For each query it keeps what ``kernels.softmax`` keeps, a
-running maximum (here times log2(e), for exp2) and a running sum, and next to them the blend of
-the values it has read so far.  A block of scores stays in registers from the first matmul to
-the second.  When the maximum moves, everything summed before is rescaled by the same factor.
+running maximum (here times log2(e), for exp2) and a running sum, and next to them the weighted
+sum of the values so far.  A block of scores stays in registers from the first matmul to the
+second.  When the maximum moves, everything summed before is rescaled by the same factor.
 
-The backward pass reads no square either.  The forward pass leaves one number a row, the
+The backward pass reads no scores either.  The forward pass leaves one number a row, the
 log-sum-exp ``lse``, and from it the weights are computed again, block by block.
 
 Blocks are read through tensor descriptors.  On Hopper and later the Tensor Memory Accelerator
@@ -117,7 +117,7 @@ def _(q, k, v, key_lengths, is_causal, scale, out, lse, dout, dlse):
 
 
 def setup_context(ctx, inputs, output):
-    """Keeps what the backward pass needs of the forward pass: O(N), and no square."""
+    """Keeps what the backward pass needs of the forward pass: O(N), and no [N_q, N_k]."""
     q, k, v, key_lengths, ctx.is_causal, ctx.scale = inputs
     ctx.save_for_backward(q, k, v, key_lengths, *output)
     ctx.set_materialize_grads(False)  # None for an output that was not used
@@ -127,8 +127,8 @@ def gradients(ctx, dout, dlse):
     """Returns the gradients of flash_forward's arguments, from those of its two results."""
     q, k, v, key_lengths, out, lse = ctx.saved_tensors
     dout = torch.zeros_like(out) if dout is None else dout
-    found = flash_backward(q, k, v, key_lengths, ctx.is_causal, ctx.scale, out, lse, dout, dlse)
-    return *found, None, None, None
+    dqkv = flash_backward(q, k, v, key_lengths, ctx.is_causal, ctx.scale, out, lse, dout, dlse)
+    return *dqkv, None, None, None
 
 
 flash_forward.register_autograd(gradients, setup_context=setup_context)

@@ -1,4 +1,4 @@
-"""FlashAttention's backward pass: computes the weights again from lse, and reads no square.
+"""FlashAttention's backward pass: computes the weights again from lse, block by block.
 
     weights  = exp(scores - lse)                  as they were in the forward pass
     dvalue   = weightsᵀ · dout
@@ -69,8 +69,8 @@ def flash_dq_kernel(
     BLOCK_K: tl.constexpr = k.block_shape[2]
     PADDED_DIM: tl.constexpr = q.block_shape[3]
     query_blocks = padded_q // BLOCK_Q
-    batch_head, rank = share_of_work(query_blocks, seq_q, CAUSAL)
-    first_query = (query_blocks - 1 - rank) * BLOCK_Q
+    batch_head, block_number = share_of_work(query_blocks, seq_q, CAUSAL)
+    first_query = (query_blocks - 1 - block_number) * BLOCK_Q
     batch, head = batch_head // heads, batch_head % heads
     key_head = head // group
     seq_k = length_of(key_lengths, batch, seq_k)
@@ -94,14 +94,14 @@ def flash_dq_kernel(
     # The loops of the forward pass.  These weights are final: there's nothing to rescale.
     dqueries = tl.zeros([BLOCK_Q, PADDED_DIM], tl.float32)
     stop = tl.minimum(seq_k, first_query + BLOCK_Q) if CAUSAL else seq_k
-    whole = (tl.minimum(stop, first_query + 1) if CAUSAL else stop) // BLOCK_K * BLOCK_K
+    unmasked_stop = (tl.minimum(stop, first_query + 1) if CAUSAL else stop) // BLOCK_K * BLOCK_K
     PADDED: tl.constexpr = key_lengths is not None
-    for first_key in range(0, whole, BLOCK_K):
+    for first_key in range(0, unmasked_stop, BLOCK_K):
         dqueries = add_dq(
             dqueries, queries, douts, k, v, batch, key_head, first_key, query, seq_k,
             scale_log2, row_lse_log2, row_delta, False, CAUSAL, PADDED, PRECISION,
         )  # fmt: skip
-    for first_key in range(whole, stop, BLOCK_K):
+    for first_key in range(unmasked_stop, stop, BLOCK_K):
         dqueries = add_dq(
             dqueries, queries, douts, k, v, batch, key_head, first_key, query, seq_k,
             scale_log2, row_lse_log2, row_delta, True, CAUSAL, PADDED, PRECISION,
@@ -121,7 +121,7 @@ def add_dq(
     scale_log2, row_lse_log2, row_delta,
     MASKED: tl.constexpr, CAUSAL: tl.constexpr, PADDED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Returns dqueries with the share of one more block of keys and values."""
+    """Returns dqueries plus what one more block of keys and values adds."""
     key = first_key + tl.arange(0, k.block_shape[2])
     keys = load_block(k, batch, key_head, first_key)
     values = load_block(v, batch, key_head, first_key)
@@ -150,8 +150,8 @@ def flash_dkdv_kernel(
     BLOCK_Q: tl.constexpr = q.block_shape[2]
     BLOCK_K: tl.constexpr = k.block_shape[2]
     PADDED_DIM: tl.constexpr = q.block_shape[3]
-    batch_head, rank = share_of_work(tl.cdiv(seq_k, BLOCK_K), seq_k, CAUSAL)  # a key head
-    first_key = rank * BLOCK_K
+    batch_head, block_number = share_of_work(tl.cdiv(seq_k, BLOCK_K), seq_k, CAUSAL)  # key head
+    first_key = block_number * BLOCK_K
     batch, key_head = batch_head // (heads // group), batch_head % (heads // group)
     key = first_key + tl.arange(0, BLOCK_K)
     length = length_of(key_lengths, batch, seq_k)
@@ -166,29 +166,29 @@ def flash_dkdv_kernel(
     # that see all.  Rows beyond the last query have an lse_log2 that makes their weights 0.
     stop = seq_q if first_key < length else 0
     start = first_key // BLOCK_Q * BLOCK_Q if CAUSAL else 0
-    whole = tl.cdiv(first_key + BLOCK_K - 1, BLOCK_Q) * BLOCK_Q if CAUSAL else 0
+    unmasked_start = tl.cdiv(first_key + BLOCK_K - 1, BLOCK_Q) * BLOCK_Q if CAUSAL else 0
     for head in range(key_head * group, (key_head + 1) * group):
         first_row = (tl.cast(batch, tl.int64) * heads + head) * padded_q
         if CAUSAL:
-            for first_query in range(start, tl.minimum(whole, stop), BLOCK_Q):
+            for first_query in range(start, tl.minimum(unmasked_start, stop), BLOCK_Q):
                 dkeys, dvalues = add_dkdv(
                     dkeys, dvalues, keys, values, key, q, dout, batch, head, first_query,
                     lse_log2 + first_row, delta + first_row, scale_log2, True, PRECISION,
                 )  # fmt: skip
-        for first_query in range(whole, stop, BLOCK_Q):
+        for first_query in range(unmasked_start, stop, BLOCK_Q):
             dkeys, dvalues = add_dkdv(
                 dkeys, dvalues, keys, values, key, q, dout, batch, head, first_query,
                 lse_log2 + first_row, delta + first_row, scale_log2, False, PRECISION,
             )  # fmt: skip
 
     # Padding has gradient 0, whatever it holds.
-    real = (key < length)[:, None]
+    key_mask = (key < length)[:, None]
     column = tl.arange(0, PADDED_DIM)
     row = tl.cast(batch_head, tl.int64) * seq_k + key
     offsets = row[:, None] * HEAD_DIM + column[None, :]
-    stored = (key < seq_k)[:, None] & (column < HEAD_DIM)[None, :]
-    tl.store(dk + offsets, tl.where(real, dkeys * scale, 0.0).to(dk.dtype.element_ty), stored)
-    tl.store(dv + offsets, tl.where(real, dvalues, 0.0).to(dv.dtype.element_ty), stored)
+    mask = (key < seq_k)[:, None] & (column < HEAD_DIM)[None, :]
+    tl.store(dk + offsets, tl.where(key_mask, dkeys * scale, 0.0).to(dk.dtype.element_ty), mask)
+    tl.store(dv + offsets, tl.where(key_mask, dvalues, 0.0).to(dv.dtype.element_ty), mask)
 
 
 @triton.jit
@@ -196,7 +196,7 @@ def add_dkdv(
     dkeys, dvalues, keys, values, key, q, dout, batch, head, first_query,
     lse_log2, delta, scale_log2, MASKED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Returns dkeys and dvalues with the share of one more block of queries.
+    """Returns dkeys and dvalues plus what one more block of queries adds.
 
     The blocks are transposed, [keys, queries], so that the next matmul takes them straight from
     registers.

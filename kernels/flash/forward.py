@@ -43,8 +43,8 @@ def flash_forward_kernel(
     BLOCK_K: tl.constexpr = k.block_shape[2]
     PADDED_DIM: tl.constexpr = q.block_shape[3]
     query_blocks = tl.cdiv(seq_q, BLOCK_Q)
-    batch_head, rank = share_of_work(query_blocks, seq_q, CAUSAL)
-    first_query = (query_blocks - 1 - rank) * BLOCK_Q  # the longest causal work first
+    batch_head, block_number = share_of_work(query_blocks, seq_q, CAUSAL)
+    first_query = (query_blocks - 1 - block_number) * BLOCK_Q  # the longest causal work first
     batch, head = batch_head // heads, batch_head % heads
     key_head = head // group
     seq_k = length_of(key_lengths, batch, seq_k)
@@ -59,14 +59,14 @@ def flash_forward_kernel(
     # Every query here sees the first blocks whole.  Those at the diagonal and at the end need a
     # mask, and what no query here sees isn't read.
     stop = tl.minimum(seq_k, first_query + BLOCK_Q) if CAUSAL else seq_k
-    whole = (tl.minimum(stop, first_query + 1) if CAUSAL else stop) // BLOCK_K * BLOCK_K
+    unmasked_stop = (tl.minimum(stop, first_query + 1) if CAUSAL else stop) // BLOCK_K * BLOCK_K
     PADDED: tl.constexpr = key_lengths is not None
-    for first_key in range(0, whole, BLOCK_K):
+    for first_key in range(0, unmasked_stop, BLOCK_K):
         running_max, running_sum, accumulator = attend(
             queries, k, v, batch, key_head, first_key, query, seq_k, scale_log2,
             running_max, running_sum, accumulator, False, CAUSAL, PADDED, PRECISION,
         )  # fmt: skip
-    for first_key in range(whole, stop, BLOCK_K):
+    for first_key in range(unmasked_stop, stop, BLOCK_K):
         running_max, running_sum, accumulator = attend(
             queries, k, v, batch, key_head, first_key, query, seq_k, scale_log2,
             running_max, running_sum, accumulator, True, CAUSAL, PADDED, PRECISION,
@@ -110,7 +110,7 @@ def attend(
     rescale = tl.exp2(running_max - safe_max)
     running_sum = running_sum * rescale + tl.sum(exponentials, 1)
 
-    # Multiply: blend the values by the same exponentials.
+    # Multiply: sum the values, weighted by the same exponentials.
     values = load_block(v, batch, key_head, first_key)
     if MASKED and PADDED:  # padding may hold NaN, and 0 · NaN is NaN
         values = tl.where((key < seq_k)[:, None], values, 0.0)

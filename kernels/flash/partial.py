@@ -35,16 +35,16 @@ def merge(out_a: Tensor, lse_a: Tensor, out_b: Tensor, lse_b: Tensor) -> tuple[T
     _check_parts(out_a, lse_a, out_b, lse_b)
     precision = torch.promote_types(out_a.dtype, lse_a.dtype)
     empty_a, empty_b = lse_a == -torch.inf, lse_b == -torch.inf
-    neither = empty_a & empty_b
+    both_empty = empty_a & empty_b
     # If both are -inf, take 0 for them: (-inf) - (-inf) would be NaN.
-    a, b = (lse.to(precision).masked_fill(neither, 0) for lse in (lse_a, lse_b))
+    a, b = (lse.to(precision).masked_fill(both_empty, 0) for lse in (lse_a, lse_b))
     maximum = torch.maximum(a, b).detach()  # any number near them would do
     weight_a, weight_b = (a - maximum).exp(), (b - maximum).exp()
     total = weight_a + weight_b
-    of_a = weight_a[..., None] * out_a.to(precision).masked_fill(empty_a[..., None], 0)
-    of_b = weight_b[..., None] * out_b.to(precision).masked_fill(empty_b[..., None], 0)
-    out = (of_a + of_b) / total[..., None]
-    lse = (maximum + total.log()).masked_fill(neither, -torch.inf)
+    weighted_a = weight_a[..., None] * out_a.to(precision).masked_fill(empty_a[..., None], 0)
+    weighted_b = weight_b[..., None] * out_b.to(precision).masked_fill(empty_b[..., None], 0)
+    out = (weighted_a + weighted_b) / total[..., None]
+    lse = (maximum + total.log()).masked_fill(both_empty, -torch.inf)
     return out.to(out_a.dtype), lse.to(lse_a.dtype)
 
 
@@ -63,7 +63,7 @@ def _check_parts(out_a: Tensor, lse_a: Tensor, out_b: Tensor, lse_b: Tensor) -> 
         raise TypeError(f"lse_a is {lse_a.dtype}, float32 is wanted: 16 bits lose its digits")
     if out_a.ndim == 0:
         raise ValueError("out_a has 0 dimensions, [..., N, head_dim] is wanted")
-    for name, like, shape in (
+    for name, reference, shape in (
         ("lse_a", lse_a, out_a.shape[:-1]),
         ("out_b", out_a, out_a.shape),
         ("lse_b", lse_a, out_a.shape[:-1]),
@@ -74,8 +74,8 @@ def _check_parts(out_a: Tensor, lse_a: Tensor, out_b: Tensor, lse_b: Tensor) -> 
                 f"{name} has shape {list(tensor.shape)}, out_a has {list(out_a.shape)}: "
                 f"{list(shape)} is wanted"
             )
-        if tensor.dtype != like.dtype:
-            kind = name.split("_")[0]
+        if tensor.dtype != reference.dtype:
+            prefix = name.split("_")[0]
             raise TypeError(
-                f"{name} is {tensor.dtype}, {kind}_a is {like.dtype}: they must match"
+                f"{name} is {tensor.dtype}, {prefix}_a is {reference.dtype}: they must match"
             )

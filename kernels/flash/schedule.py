@@ -27,26 +27,26 @@ def load_block(tensor, batch, head, row):
 
 @triton.jit
 def share_of_work(blocks, rows, CAUSAL: tl.constexpr):
-    """Returns a program's pair of batch and head, and the rank of its block, longest first.
+    """Returns a program's pair of batch and head, and the number of its block, longest first.
 
     The programs take one pair after another.  If the mask is causal, blocks differ in length,
-    and the last long ones would run alone at the end.  So the last pairs take turns: first the
-    longest block of each, then the next.  They have 2**15 rows, about what runs on an H100 at
-    once; if all pairs took turns, they wouldn't share what L2 holds.
+    and the last long ones would run alone at the end.  So the last pairs are interleaved:
+    first the longest block of each, then the next.  They have 2**15 rows, about what runs on an
+    H100 at once; if all pairs were interleaved, they wouldn't share what L2 holds.
 
     blocks, rows: of one pair
     """
     program = tl.program_id(0)
     batch_head = program // blocks
-    rank = program % blocks
+    block_number = program % blocks
     if CAUSAL:
         batch_heads = tl.num_programs(0) // blocks
-        turns = tl.minimum(batch_heads, tl.cdiv(32768, rows))
-        late = program - (batch_heads - turns) * blocks
-        if late >= 0:
-            batch_head = batch_heads - turns + late % turns
-            rank = late // turns
-    return batch_head, rank
+        interleave = tl.minimum(batch_heads, tl.cdiv(32768, rows))
+        interleaved_number = program - (batch_heads - interleave) * blocks
+        if interleaved_number >= 0:
+            batch_head = batch_heads - interleave + interleaved_number % interleave
+            block_number = interleaved_number // interleave
+    return batch_head, block_number
 
 
 @triton.jit

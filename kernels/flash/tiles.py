@@ -47,10 +47,10 @@ LARGE = 160 * 1024  # an A100 has 163 KB
 
 def tiles(kernel: Literal["forward", "dq", "dkdv"], head_dim: int, dtype: torch.dtype) -> Tiles:
     """Returns the tiles of one of the kernels, which fit the current GPU's shared memory."""
-    fast = TILES[kernel, dtype.itemsize][(head_dim > 64) + (head_dim > 128)]
+    fast_tiles = TILES[kernel, dtype.itemsize][(head_dim > 64) + (head_dim > 128)]
     if head_dim <= 128 or shared_memory() >= LARGE:
-        return fast
-    return SMALL.get((kernel, dtype.itemsize), fast)
+        return fast_tiles
+    return SMALL.get((kernel, dtype.itemsize), fast_tiles)
 
 
 def shared_memory() -> int:

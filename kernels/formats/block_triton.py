@@ -55,8 +55,8 @@ def quantize_blocks(
     check_no_gradient(instead="kernels.formats.block.quantize", x=x)
     if tensor_scale is not None and unreadable(tensor_scale):
         raise TypeError(f"tensor_scale is {unreadable(tensor_scale)}")
-    columns, block = x.shape[-1], scheme.block_size or DEFAULT_BLOCK_SIZE
-    blocks = -(-columns // block)  # in a row; the last one may not be full
+    columns, block_size = x.shape[-1], scheme.block_size or DEFAULT_BLOCK_SIZE
+    blocks = -(-columns // block_size)  # in a row; the last one may not be full
     width = -(-columns * scheme.element_format.bits // 8)
     codes = torch.empty((*x.shape[:-1], width), dtype=torch.uint8, device=x.device)
     scales = None
@@ -108,11 +108,11 @@ VALUES_PER_PROGRAM = 2048
 
 def _grid(shape: torch.Size, scheme: Scheme) -> tuple[tuple[int], int]:
     """Returns the grid of programs, and how many blocks there are."""
-    block = scheme.block_size or DEFAULT_BLOCK_SIZE
-    all_blocks = math.prod(shape[:-1]) * -(-shape[-1] // block)
+    block_size = scheme.block_size or DEFAULT_BLOCK_SIZE
+    all_blocks = math.prod(shape[:-1]) * -(-shape[-1] // block_size)
     if all_blocks >= 2**31 - VALUES_PER_PROGRAM:
         raise ValueError(f"x has {all_blocks} blocks, fewer than 2^31 are wanted")
-    return (triton.cdiv(all_blocks, VALUES_PER_PROGRAM // block),), all_blocks
+    return (triton.cdiv(all_blocks, VALUES_PER_PROGRAM // block_size),), all_blocks
 
 
 def _check_scheme_of_kernels(scheme: Scheme) -> None:
@@ -125,10 +125,10 @@ def _check_scheme_of_kernels(scheme: Scheme) -> None:
 
 def _constants(scheme: Scheme) -> dict[str, str | int | None]:
     """Returns the constants for which both kernels are compiled."""
-    block = scheme.block_size or DEFAULT_BLOCK_SIZE
+    block_size = scheme.block_size or DEFAULT_BLOCK_SIZE
     return {
-        "BLOCK": block,
-        "TILE": VALUES_PER_PROGRAM // block,
+        "BLOCK": block_size,
+        "TILE": VALUES_PER_PROGRAM // block_size,
         "CODES_PER_BYTE": 8 // scheme.element_format.bits,
         "SCALE_FORMAT": None
         if scheme.block_size is None
@@ -169,8 +169,8 @@ def split_halves(x):
 @triton.jit
 def join_halves(first, second):
     """Returns two tensors joined along the last axis: twice [..., n] -> [..., 2n]."""
-    both = tl.trans(tl.join(first, second))
-    return both.reshape(both.shape[:-2] + [2 * first.shape[-1]])  # noqa: RUF005
+    joined = tl.trans(tl.join(first, second))
+    return joined.reshape(joined.shape[:-2] + [2 * first.shape[-1]])  # noqa: RUF005
 
 
 @triton.jit
@@ -180,9 +180,9 @@ def load_blocks(blocks, mask):
     It loads 8 values twice, which are 16 bytes each in a 16-bit format.  So a thread gets whole
     blocks, and finds the amax of each without other threads.
     """
-    half = tl.expand_dims(blocks, -1) + tl.arange(0, 8)
+    pointers = tl.expand_dims(blocks, -1) + tl.arange(0, 8)
     mask = tl.expand_dims(mask, -1)
-    return join_halves(tl.load(half, mask, 0.0), tl.load(half + 8, mask, 0.0))
+    return join_halves(tl.load(pointers, mask, 0.0), tl.load(pointers + 8, mask, 0.0))
 
 
 @triton.jit

@@ -32,14 +32,14 @@ def validation_error(
     blocks = -(-columns // (scheme.block_size or 1))
     has_blocks = scheme.block_size is not None
     scale_dtype = torch.float32 if scheme.scale_format is None else torch.uint8
-    for name, tensor, expected, dtype, wanted in (
+    for name, tensor, is_required, dtype, expected_shape in (
         ("codes", quantized.codes, True, torch.uint8, [*rows, width]),
         ("scales", quantized.scales, has_blocks, scale_dtype, [*rows, blocks]),
         ("tensor_scale", quantized.tensor_scale, scheme.has_tensor_scale, torch.float32, []),
     ):
-        if tensor is None and not expected:
+        if tensor is None and not is_required:
             continue
-        if not expected:
+        if not is_required:
             return ValueError(f"{name} is given, scheme {scheme.name} has none")
         if not isinstance(tensor, Tensor):
             return TypeError(f"{name} is {type(tensor).__name__}, a tensor is wanted")
@@ -47,10 +47,10 @@ def validation_error(
             return TypeError(f"{name} is {unreadable(tensor)}")
         if tensor.dtype != dtype:
             return TypeError(f"{name} is {tensor.dtype}, {dtype} is wanted")
-        if list(tensor.shape) != wanted:
+        if list(tensor.shape) != expected_shape:
             return ValueError(
                 f"{name} has shape {list(tensor.shape)}: of {shape} in {scheme.name} "
-                f"{wanted} is wanted"
+                f"{expected_shape} is wanted"
             )
         if tensor.device != quantized.codes.device:
             return ValueError(

@@ -193,8 +193,8 @@ def neighbours(x: Tensor, format: Format) -> Neighbours:
     _check_values("x", x, format)
     rounded = decode(encode(x, format), format)
     numbers = values(format, device=x.device)
-    ends = torch.tensor([-torch.inf, torch.inf], device=x.device)
-    numbers = torch.cat([numbers[numbers.isfinite()], ends]).unique()  # sorted
+    infinities = torch.tensor([-torch.inf, torch.inf], device=x.device)
+    numbers = torch.cat([numbers[numbers.isfinite()], infinities]).unique()  # sorted
     numbers += 0.0  # unique keeps either zero: this makes it 0
     x = x.detach().double().contiguous()
     last = len(numbers) - 1

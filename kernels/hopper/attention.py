@@ -104,11 +104,11 @@ def hopper_attention(
     check_plan(plan)
 
     # Launch.  Where torch traces or maps, through an operator that it knows.
-    gradient = gradient_is_wanted(q, k, v)
-    with_lse = return_lse or gradient
+    needs_gradient = gradient_is_wanted(q, k, v)
+    with_lse = return_lse or needs_gradient
     if entry is None:
         out, lse = hopper_forward(q, k, v, is_causal, scale, with_lse, [int(x) for x in plan])
-    elif gradient:
+    elif needs_gradient:
         out, lse = Attention.apply(q, k, v, is_causal, scale, with_lse, plan, entry)
     else:
         out, lse = forward(q, k, v, is_causal, scale, with_lse, plan, entry)
@@ -172,12 +172,14 @@ def gradients(ctx, dout, dlse):
     """Returns the gradients of hopper_forward's arguments, from those of its two results."""
     q, k, v, out, lse = ctx.saved_tensors
     dout = torch.zeros_like(out) if dout is None else dout
-    order = torch.are_deterministic_algorithms_enabled()
-    arguments = (q, k, v, ctx.is_causal, ctx.scale, out, lse, dout, dlse, order)
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    arguments = (q, k, v, ctx.is_causal, ctx.scale, out, lse, dout, dlse, deterministic)
     entry = None
     # The operator refuses to be differentiated once more; the function wouldn't notice.
     if not torch.is_grad_enabled():
-        entry = entry_for((q, k, v, out, lse, dout, dlse), ctx.is_causal, ctx.scale, order)
+        entry = entry_for(
+            (q, k, v, out, lse, dout, dlse), ctx.is_causal, ctx.scale, deterministic
+        )
     if entry is None:
         return *hopper_backward_operator(*arguments), None, None, None, None
     return *hopper_gradients(*arguments, entry), None, None, None, None

@@ -2,7 +2,7 @@
 
 A consumer has 4 warps and 64 rows of queries.  Its work on a block of queries has three parts:
 
-    first_block        the prologue: scores and softmax of the last keys that it sees
+    first_block        the prologue: scores and softmax of the last keys it sees, done first
     remaining_blocks   the main loop: scores of each block, and the values of the block before
     store_output       the epilogue: the values that are left, out and lse
 
@@ -43,9 +43,9 @@ def online_softmax(scores, running_max, running_sum, scale_log2, CONDITIONAL: gl
     if CONDITIONAL:
         new_max = reference_max(new_max, running_max, scale_log2)
     # Where every score is -inf, subtract 0: (-inf) - (-inf) would be NaN.
-    finite = gl.where(new_max == -float("inf"), 0.0, new_max)
-    weights = gl.exp2(scores * scale_log2 - (finite * scale_log2)[:, None])
-    rescale = gl.exp2((running_max - finite) * scale_log2)
+    safe_max = gl.where(new_max == -float("inf"), 0.0, new_max)
+    weights = gl.exp2(scores * scale_log2 - (safe_max * scale_log2)[:, None])
+    rescale = gl.exp2((running_max - safe_max) * scale_log2)
     return weights, new_max, running_sum * rescale + gl.sum(weights, 1), rescale
 
 
@@ -54,7 +54,7 @@ def first_weights(
     queries, tensors, tile_number, first_query, first_key, sizes,
     KEYS: gl.constexpr, BLOCK_K: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
-    """Returns the weights of the first block of keys, and each query's maximum and sum.
+    """Returns weights, maximum and sum of the block that comes first: the last that it sees.
 
     KEYS: how many keys it computes with, all of a tile or half; after those, weights are 0
     """
@@ -63,8 +63,8 @@ def first_weights(
     COLUMNS: gl.constexpr = tensors.v.block_type.shape[3]
     OUTPUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, COLUMNS, 16])
     BY_ROW: gl.constexpr = gl.SliceLayout(1, PART)
-    these_keys = wait_for_tile(tensors.k_ring, tile_number)
-    scores = start_scores(queries, these_keys.slice(0, KEYS), PART)
+    keys = wait_for_tile(tensors.k_ring, tile_number)
+    scores = start_scores(queries, keys.slice(0, KEYS), PART)
     scores = warpgroup_mma_wait(0, deps=(scores,))
     release(tensors.k_ring, tile_number)
     scores = apply_mask(scores, first_query, first_key, sizes.seq_k, CAUSAL)
@@ -75,8 +75,8 @@ def first_weights(
     )
     weights = new_weights.to(queries.dtype)
     if KEYS < BLOCK_K:
-        both = gl.join(weights, gl.zeros_like(weights)).permute((0, 2, 1))
-        weights = both.reshape([WGMMA_M, BLOCK_K])
+        padded = gl.join(weights, gl.zeros_like(weights)).permute((0, 2, 1))
+        weights = padded.reshape([WGMMA_M, BLOCK_K])
     # A thread has the same rows, whatever the number of keys.
     ROW: gl.constexpr = gl.SliceLayout(1, SCORES)
     running_max = gl.convert_layout(running_max, ROW, assert_trivial=True)
@@ -135,11 +135,11 @@ def step(
     """
     SCORES: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, PLAN.block_k, 16])
     OUTPUT: gl.constexpr = accumulator.type.layout
-    these_keys = wait_for_tile(tensors.k_ring, tile_number)
+    keys = wait_for_tile(tensors.k_ring, tile_number)
     if PLAN.ping_pong:
         wait_for_turn(tensors.ping_pong, turn_number, CONSUMER)
     # Start both products.  They end in this order, so the second runs on while we wait.
-    scores = start_scores(queries, these_keys, SCORES)
+    scores = start_scores(queries, keys, SCORES)
     values = wait_for_tile(tensors.v_ring, tile_number - 1)
     accumulator = warpgroup_mma(weights, values, accumulator, is_async=True)
     if PLAN.overlap_softmax:
@@ -219,8 +219,8 @@ def store_output(
     if tensors.lse is not None:
         query = first_query + gl.arange(0, WGMMA_M, running_max.type.layout)
         row_lse = (running_max * sizes.scale_log2 + gl.log2(total)) * LN_2
-        row = tensors.lse + batch_head.to(gl.int64) * sizes.seq_q + query
-        gl.store(row, row_lse, query < sizes.seq_q)
+        pointers = tensors.lse + batch_head.to(gl.int64) * sizes.seq_q + query
+        gl.store(pointers, row_lse, query < sizes.seq_q)
 
 
 @gluon.jit

@@ -40,10 +40,10 @@ class Ring(NamedTuple):
 @gluon.jit
 def barriers(COUNT: gl.constexpr, ARRIVALS: gl.constexpr):
     """Returns COUNT barriers; a phase of each ends after ARRIVALS arrivals."""
-    made = gl.allocate_shared_memory(gl.int64, [COUNT, 1], mbarrier.MBarrierLayout())
+    mbarriers = gl.allocate_shared_memory(gl.int64, [COUNT, 1], mbarrier.MBarrierLayout())
     for i in gl.static_range(COUNT):
-        mbarrier.init(made.index(i), count=ARRIVALS)
-    return made
+        mbarrier.init(mbarriers.index(i), count=ARRIVALS)
+    return mbarriers
 
 
 @gluon.jit

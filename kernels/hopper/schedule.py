@@ -42,8 +42,8 @@ def serpentine(slot, PAIRED: gl.constexpr):
     work_item = slot
     if PAIRED:
         programs = gl.num_programs(0)
-        back = programs - 1 - 2 * gl.program_id(0)
-        work_item += gl.where(slot // programs % 2 == 0, 0, back)
+        reversal = programs - 1 - 2 * gl.program_id(0)
+        work_item += gl.where(slot // programs % 2 == 0, 0, reversal)
     return work_item
 
 
@@ -60,8 +60,8 @@ def blocks_in(work_item, sizes, BLOCK_Q: gl.constexpr, PAIRED: gl.constexpr):
         pairs = gl.cdiv(blocks, 2)
         single_number = work_item - sizes.paired_heads * pairs
         is_pair = (single_number < 0) & (2 * (work_item % pairs) + 1 != blocks)
-        is_there = single_number < sizes.single_heads * blocks
-        count = is_there.to(gl.int32) + is_pair.to(gl.int32)
+        exists = single_number < sizes.single_heads * blocks
+        count = exists.to(gl.int32) + is_pair.to(gl.int32)
     return count
 
 
@@ -89,5 +89,5 @@ def block_of(
         batch_head = work_item // blocks
         block = blocks - 1 - work_item % blocks  # the longest first
     first_query = block * BLOCK_Q
-    seen = gl.minimum(sizes.seq_k, first_query + BLOCK_Q) if CAUSAL else sizes.seq_k
-    return batch_head, first_query, gl.cdiv(seen, BLOCK_K)
+    visible_keys = gl.minimum(sizes.seq_k, first_query + BLOCK_Q) if CAUSAL else sizes.seq_k
+    return batch_head, first_query, gl.cdiv(visible_keys, BLOCK_K)

@@ -128,12 +128,12 @@ def consume(out, rings, work, scale_log2, CONSUMER: gl.constexpr, HEAD_DIM: gl.c
     running_max = gl.full([WGMMA_M], -float("inf"), gl.float32, BY_ROW)
     running_sum = gl.zeros([WGMMA_M], gl.float32, BY_ROW)
     accumulator = gl.zeros([WGMMA_M, HEAD_DIM], gl.float32, OUTPUT)
-    no_scores = gl.zeros([WGMMA_M, BLOCK_K], gl.float32, SCORES)
+    zeros = gl.zeros([WGMMA_M, BLOCK_K], gl.float32, SCORES)
 
     for block in range(seq_k // BLOCK_K):
         # Scores, on the tensor cores.  The stage of keys is free once they're there.
         keys = wait_for_tile(k_ring, block).permute((1, 0))
-        scores = warpgroup_mma(queries, keys, no_scores, use_acc=False, is_async=True)
+        scores = warpgroup_mma(queries, keys, zeros, use_acc=False, is_async=True)
         scores = warpgroup_mma_wait(0, deps=(scores,))
         release(k_ring, block)
 

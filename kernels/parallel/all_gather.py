@@ -38,13 +38,13 @@ class AllGatherAttention(torch.autograd.Function):
         keys, values = gather_kv(k, v, group, order)
         out = q.new_empty(q.shape)
         lse = q.new_empty(q.shape[:-1], dtype=torch.promote_types(q.dtype, torch.float32))
-        for rows, seen, at_diagonal in attention_calls(q.shape[2], group, is_causal, order):
-            queries, seen = q[:, :, rows], (keys[:, :, seen], values[:, :, seen])
-            found = attend(queries, *seen, is_causal=at_diagonal, scale=scale)
+        for rows, kv_rows, at_diagonal in attention_calls(q.shape[2], group, is_causal, order):
+            queries, kv_rows = q[:, :, rows], (keys[:, :, kv_rows], values[:, :, kv_rows])
+            part = attend(queries, *kv_rows, is_causal=at_diagonal, scale=scale)
             if at_diagonal or not is_causal:
-                out[:, :, rows], lse[:, :, rows] = found
+                out[:, :, rows], lse[:, :, rows] = part
             else:
-                merge_rows(out, lse, *found, first=rows.start)
+                merge_rows(out, lse, *part, first=rows.start)
         ctx.save_for_backward(q, k, v, out, lse)
         ctx.group, ctx.options = group, options
         return out
@@ -57,15 +57,15 @@ class AllGatherAttention(torch.autograd.Function):
         keys, values = gather_kv(k, v, group, order)
         dtype = torch.promote_types(q.dtype, torch.float32)
         dq, dk, dv = (torch.zeros_like(x, dtype=dtype) for x in (q, keys, values))
-        for rows, seen, at_diagonal in attention_calls(q.shape[2], group, is_causal, order):
-            found = gradients(
-                q[:, :, rows], keys[:, :, seen], values[:, :, seen],
+        for rows, kv_rows, at_diagonal in attention_calls(q.shape[2], group, is_causal, order):
+            part_gradients = gradients(
+                q[:, :, rows], keys[:, :, kv_rows], values[:, :, kv_rows],
                 out[:, :, rows], lse[:, :, rows], dout[:, :, rows],
                 is_causal=at_diagonal, scale=scale,
             )  # fmt: skip
-            dq[:, :, rows].add_(found[0])
-            dk[:, :, seen].add_(found[1])
-            dv[:, :, seen].add_(found[2])
+            dq[:, :, rows].add_(part_gradients[0])
+            dk[:, :, kv_rows].add_(part_gradients[1])
+            dv[:, :, kv_rows].add_(part_gradients[2])
         dk, dv = reduce_scatter_dkv(dk, dv, group, order)
         return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), None, None
 
@@ -80,8 +80,8 @@ def attention_calls(
         return
     chunks = chunks_of(rank, ranks, order)
     size = tokens // len(chunks)
-    for place, chunk in enumerate(chunks):
-        rows, start = slice(place * size, (place + 1) * size), chunk * size
+    for index, chunk in enumerate(chunks):
+        rows, start = slice(index * size, (index + 1) * size), chunk * size
         yield rows, slice(start, start + size), True
         if start:
             yield rows, slice(0, start), False
@@ -89,9 +89,9 @@ def attention_calls(
 
 def gather_kv(k: Tensor, v: Tensor, group: ProcessGroup, order: Order) -> tuple[Tensor, Tensor]:
     """Returns the keys and values of the whole sequence, in its order."""
-    mine = torch.stack([k, v])
-    parts = mine.new_empty(group.size(), *mine.shape)
-    dist.all_gather(list(parts), mine, group)
+    own_kv = torch.stack([k, v])
+    parts = own_kv.new_empty(group.size(), *own_kv.shape)
+    dist.all_gather(list(parts), own_kv, group)
     keys, values = unshard(list(parts), order=order)
     return keys, values
 
@@ -100,9 +100,9 @@ def reduce_scatter_dkv(
     dk: Tensor, dv: Tensor, group: ProcessGroup, order: Order
 ) -> tuple[Tensor, Tensor]:
     """Returns the gradients of my keys and values, summed over all GPUs."""
-    found = torch.stack([dk, dv])
+    dkdv = torch.stack([dk, dv])
     ranks = group.size()
-    parts = torch.stack([shard(found, rank, ranks, order=order) for rank in range(ranks)])
-    mine = parts.new_empty(parts.shape[1:])
-    dist.reduce_scatter(mine, list(parts), group=group)
-    return mine[0], mine[1]
+    parts = torch.stack([shard(dkdv, rank, ranks, order=order) for rank in range(ranks)])
+    own_dkdv = parts.new_empty(parts.shape[1:])
+    dist.reduce_scatter(own_dkdv, list(parts), group=group)
+    return own_dkdv[0], own_dkdv[1]

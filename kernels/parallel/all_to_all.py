@@ -50,8 +50,8 @@ class LocalAttention(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, dout: Tensor):
         q, *_ = saved = ctx.saved_tensors
-        found = gradients(*saved, dout, is_causal=ctx.is_causal, scale=ctx.scale)
-        return *(x.to(q.dtype) for x in found), None, None
+        dqkv = gradients(*saved, dout, is_causal=ctx.is_causal, scale=ctx.scale)
+        return *(x.to(q.dtype) for x in dqkv), None, None
 
 
 class AllToAll(torch.autograd.Function):

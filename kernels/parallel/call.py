@@ -156,11 +156,11 @@ def check_call(
             f"key has {k.shape[2]} tokens, query has {q.shape[2]}: they must match, for a "
             "process holds queries and keys of the same tokens"
         )
-    held = len(chunks_of(0, ranks, order))
-    if q.shape[2] == 0 or q.shape[2] % held:
+    chunk_count = len(chunks_of(0, ranks, order))
+    if q.shape[2] == 0 or q.shape[2] % chunk_count:
         raise ValueError(
-            f"query has {q.shape[2]} tokens on this process, a multiple of {held} is wanted in "
-            f"{order} order, and at least {held}"
+            f"query has {q.shape[2]} tokens on this process, a multiple of {chunk_count} is "
+            f"wanted in {order} order, and at least {chunk_count}"
         )
     if scheme == "all_to_all" and k.shape[1] % ranks:
         raise ValueError(

@@ -68,10 +68,10 @@ def context_parallel_decode(
         )
     agree(group, DecodeCall(tuple(q.shape), q.dtype, q.device.type, scale))
     out, lse = decode_attention(q, cache, scale=scale, return_lse=True)
-    mine = torch.cat([out.float(), lse[..., None]], -1)
-    parts = mine.new_empty(group.size(), *mine.shape)
-    dist.all_gather(list(parts), mine, group)
-    whole = parts[0, ..., :-1], parts[0, ..., -1]
+    own_part = torch.cat([out.float(), lse[..., None]], -1)
+    parts = own_part.new_empty(group.size(), *own_part.shape)
+    dist.all_gather(list(parts), own_part, group)
+    merged = parts[0, ..., :-1], parts[0, ..., -1]
     for part in parts[1:]:
-        whole = merge(*whole, part[..., :-1], part[..., -1])
-    return whole[0].to(q.dtype)
+        merged = merge(*merged, part[..., :-1], part[..., -1])
+    return merged[0].to(q.dtype)

@@ -58,14 +58,14 @@ class Messages:
         def fetch(offset: int, shape: Sequence[int]) -> PendingFetch:
             buffer = outgoing.new_empty(2, *shape)
             dst, src = (self.rank + offset) % self.ranks, (self.rank - offset) % self.ranks
-            both = [(dist.isend, outgoing, dst), (dist.irecv, buffer, src)]
+            transfers = [(dist.isend, outgoing, dst), (dist.irecv, buffer, src)]
             ops = [
                 P2POp(op, x, group=self.group, group_peer=peer)
-                for op, x, peer in both
+                for op, x, peer in transfers
                 if x.numel()
             ]
             requests = dist.batch_isend_irecv(ops) if ops else []
-            return PendingFetch(buffer, lambda: [each.wait() for each in requests])
+            return PendingFetch(buffer, lambda: [request.wait() for request in requests])
 
         return fetch
 
@@ -100,9 +100,9 @@ class PeerMemory:
 
     def publish(self, a: Tensor, b: Tensor, *, slot: int, max_numel: int) -> Fetch:
         published = self.reserve(slot, 2 * max_numel * a.element_size())
-        mine = published.memory.view(a.dtype)[: 2 * a.numel()].view(2, *a.shape)
+        own_memory = published.memory.view(a.dtype)[: 2 * a.numel()].view(2, *a.shape)
         published.handle.barrier(timeout_ms=self.TIMEOUT)  # nobody reads here any more
-        torch.stack([a, b], out=mine)
+        torch.stack([a, b], out=own_memory)
         published.handle.barrier(timeout_ms=self.TIMEOUT)  # everybody has written
 
         def fetch(offset: int, shape: Sequence[int]) -> PendingFetch:
@@ -110,12 +110,12 @@ class PeerMemory:
             if not buffer.numel():
                 return PendingFetch(buffer, lambda: None)
             owner = (self.rank - offset) % self.ranks
-            theirs = published.handle.get_buffer(owner, buffer.shape, a.dtype)
+            peer_memory = published.handle.get_buffer(owner, buffer.shape, a.dtype)
             self.stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(self.stream):
-                buffer.copy_(theirs)
-                done = self.stream.record_event()
-            return PendingFetch(buffer, lambda: torch.cuda.current_stream().wait_event(done))
+                buffer.copy_(peer_memory)
+                event = self.stream.record_event()
+            return PendingFetch(buffer, lambda: torch.cuda.current_stream().wait_event(event))
 
         return fetch
 
@@ -175,15 +175,15 @@ def can_use_peer_memory(group: ProcessGroup) -> bool:
     All processes get the same answer, because each asks the others.
     """
     if group not in _can_use_peer_memory:
-        mine = (
+        own_gpu = (
             socket.gethostname(),
             gpu_uuid(torch.cuda.current_device()) if torch.cuda.is_available() else None,
         )
-        theirs = all_gather_objects(mine, group)
-        hosts, gpus = zip(*theirs, strict=True)
+        all_gpus = all_gather_objects(own_gpu, group)
+        hosts, gpus = zip(*all_gpus, strict=True)
         fits = None not in gpus and len(set(hosts)) == 1 and len(set(gpus)) == len(gpus)
-        answer = fits and all(map(can_access_peer, gpus))
-        _can_use_peer_memory[group] = all(all_gather_objects(answer, group))
+        can_read_all = fits and all(map(can_access_peer, gpus))
+        _can_use_peer_memory[group] = all(all_gather_objects(can_read_all, group))
     return _can_use_peer_memory[group]
 
 
@@ -194,7 +194,9 @@ def gpu_uuid(index: int) -> str:
 
 def can_access_peer(gpu: str) -> bool:
     """Returns whether the current GPU is this one, or can read its memory."""
-    here = torch.cuda.current_device()
-    visible = {gpu_uuid(index): index for index in range(torch.cuda.device_count())}
-    peer = visible.get(gpu)
-    return peer is not None and (peer == here or torch.cuda.can_device_access_peer(here, peer))
+    own_index = torch.cuda.current_device()
+    index_of_uuid = {gpu_uuid(index): index for index in range(torch.cuda.device_count())}
+    peer_index = index_of_uuid.get(gpu)
+    return peer_index is not None and (
+        peer_index == own_index or torch.cuda.can_device_access_peer(own_index, peer_index)
+    )

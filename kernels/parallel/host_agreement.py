@@ -41,23 +41,23 @@ def agree(group: ProcessGroup, call: NamedTuple) -> None:
     call: those arguments of a function that must be the same everywhere, by their names
     Raises a ValueError that names what differs, on every process.
     """
-    agreed = _agreed.setdefault(group, set())
-    if call in agreed:
+    agreed_calls = _agreed.setdefault(group, set())
+    if call in agreed_calls:
         return
     refuse_capture("all processes are to compare their arguments first")
-    mine = {"call": type(call).__name__} | call._asdict()
-    for rank, theirs in enumerate(all_gather_objects(mine, group)):
-        if theirs != mine:
-            what = "; ".join(
-                f"{name}, {mine.get(name)!r} and {theirs.get(name)!r}"
-                for name in mine | theirs
-                if mine.get(name) != theirs.get(name)
+    own_call = {"call": type(call).__name__} | call._asdict()
+    for rank, other_call in enumerate(all_gather_objects(own_call, group)):
+        if other_call != own_call:
+            differences = "; ".join(
+                f"{name}, {own_call.get(name)!r} and {other_call.get(name)!r}"
+                for name in own_call | other_call
+                if own_call.get(name) != other_call.get(name)
             )
             raise ValueError(
-                f"process {dist.get_rank(group)} and process {rank} differ in {what}: all must "
-                "call alike"
+                f"process {dist.get_rank(group)} and process {rank} differ in {differences}: "
+                "all must call alike"
             )
-    agreed.add(call)
+    agreed_calls.add(call)
 
 
 def all_gather_objects(mine: object, group: ProcessGroup) -> list:
@@ -68,31 +68,31 @@ def all_gather_objects(mine: object, group: ProcessGroup) -> list:
     Raises a RuntimeError that names the processes which told nothing within the group's
     timeout.  If those come later, theirs names the process that gave up.
     """
-    number = _rounds[group] = _rounds.get(group, 0) + 1
-    prefix, ranks = f"context parallel/{number}", range(group.size())
+    round_number = _rounds[group] = _rounds.get(group, 0) + 1
+    prefix, ranks = f"context parallel/{round_number}", range(group.size())
     keys = [f"{prefix}/{rank}" for rank in ranks]
-    me, store, timeout = dist.get_rank(group), group.get_group_store(), timeout_of(group)
-    store.set(keys[me], pickle.dumps(mine))
+    own_rank, store, timeout = dist.get_rank(group), group.get_group_store(), timeout_of(group)
+    store.set(keys[own_rank], pickle.dumps(mine))
     decision = COMPLETE
     if not store.check([f"{prefix}/decided"]):  # otherwise there is nothing to wait for
         try:
             store.wait(keys, timeout)
         except RuntimeError:  # no store raises another kind, and FileStore no narrower one
             if late := [rank for rank in ranks if not store.check([keys[rank]])]:
-                decision = json.dumps(Timeout(me, timeout.total_seconds(), late))
+                decision = json.dumps(Timeout(own_rank, timeout.total_seconds(), late))
     # The first decision holds for everybody: nobody goes on, or gives up, alone.
-    decided = store.compare_set(f"{prefix}/decided", "", decision).decode()
-    if decided != COMPLETE:
-        first, seconds, late = Timeout(*json.loads(decided))
+    common_decision = store.compare_set(f"{prefix}/decided", "", decision).decode()
+    if common_decision != COMPLETE:
+        first_rank, seconds, late = Timeout(*json.loads(common_decision))
         missing = f"process {', '.join(map(str, late))} of {len(keys)}"
-        if me in late:
+        if own_rank in late:
             raise RuntimeError(
-                f"process {first} waited {seconds:g} s for {missing} to make this call, and "
-                "gave up"
+                f"process {first_rank} waited {seconds:g} s for {missing} to make this call, "
+                "and gave up"
             )
         raise RuntimeError(
-            f"{missing} has not made the call that process {first} made {seconds:g} s ago: it "
-            "has failed, or does something else; all must call alike"
+            f"{missing} has not made the call that process {first_rank} made {seconds:g} s "
+            "ago: it has failed, or does something else; all must call alike"
         )
     return [pickle.loads(store.get(key)) for key in keys]
 

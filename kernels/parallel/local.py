@@ -1,4 +1,4 @@
-"""Computes the share of one GPU: some queries over some keys, forward and backward.
+"""Attends with some queries over some keys, on one GPU of many: forward and backward.
 
 Both passes know one thing more than attention on its own: there may be other keys elsewhere.
 Forward returns ``lse`` beside the output, so that we can merge parts.  Backward takes the
@@ -54,8 +54,8 @@ def gradients(
     if hopper_supports(q, k, v):
         from kernels.hopper.backward.gradients import hopper_gradients  # there is Gluon
 
-        order = torch.are_deterministic_algorithms_enabled()
-        return hopper_gradients(q, k, v, is_causal, scale, out, lse, dout, None, order)
+        deterministic = torch.are_deterministic_algorithms_enabled()
+        return hopper_gradients(q, k, v, is_causal, scale, out, lse, dout, None, deterministic)
     if flash_supports(q, k, v):
         return flash_backward(
             q, k, v, None, is_causal, scale, out, lse.contiguous(), dout, None

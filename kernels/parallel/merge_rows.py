@@ -54,28 +54,28 @@ def merge_rows_kernel(
     """Writes the weighted mean of ROWS rows of one head; two log-sum-exps give the weights."""
     blocks = tl.cdiv(count, ROWS)
     row = tl.program_id(0) % blocks * ROWS + tl.arange(0, ROWS)
-    pair = tl.cast(tl.program_id(0) // blocks, tl.int64)
+    batch_head = tl.cast(tl.program_id(0) // blocks, tl.int64)
     row_mask = row < count
-    mine, other = pair * tokens + first + row, pair * count + row
-    lse_a = tl.load(lse + mine, row_mask, -float("inf"))
-    lse_b = tl.load(part_lse + other, row_mask, -float("inf"))
+    out_row, part_row = batch_head * tokens + first + row, batch_head * count + row
+    lse_a = tl.load(lse + out_row, row_mask, -float("inf"))
+    lse_b = tl.load(part_lse + part_row, row_mask, -float("inf"))
     maximum = tl.maximum(lse_a, lse_b)
     # If both are -inf, take 0 for the maximum: (-inf) - (-inf) would be NaN.
     maximum = tl.where(maximum == -float("inf"), 0.0, maximum)
-    weight_a, weight_b = tl.exp(lse_a - maximum), tl.exp(lse_b - maximum)
-    total = weight_a + weight_b
-    share_a = tl.where(total > 0, weight_a / total, 0.0)
-    share_b = tl.where(total > 0, weight_b / total, 0.0)
+    sum_a, sum_b = tl.exp(lse_a - maximum), tl.exp(lse_b - maximum)
+    total = sum_a + sum_b
+    weight_a = tl.where(total > 0, sum_a / total, 0.0)
+    weight_b = tl.where(total > 0, sum_b / total, 0.0)
 
     column = tl.arange(0, PADDED_DIM)
     mask = row_mask[:, None] & (column < HEAD_DIM)[None, :]
-    a_ptrs = out + mine[:, None] * HEAD_DIM + column[None, :]
-    b_ptrs = part + other[:, None] * HEAD_DIM + column[None, :]
+    out_pointers = out + out_row[:, None] * HEAD_DIM + column[None, :]
+    part_pointers = part + part_row[:, None] * HEAD_DIM + column[None, :]
     # If a part saw no key, it doesn't matter what it holds.
-    a = tl.load(a_ptrs, mask & (share_a > 0)[:, None], 0.0).to(share_a.dtype)
-    b = tl.load(b_ptrs, mask & (share_b > 0)[:, None], 0.0).to(share_b.dtype)
-    merged = share_a[:, None] * a + share_b[:, None] * b
-    tl.store(a_ptrs, merged.to(out.dtype.element_ty), mask)
+    a = tl.load(out_pointers, mask & (weight_a > 0)[:, None], 0.0).to(weight_a.dtype)
+    b = tl.load(part_pointers, mask & (weight_b > 0)[:, None], 0.0).to(weight_b.dtype)
+    merged = weight_a[:, None] * a + weight_b[:, None] * b
+    tl.store(out_pointers, merged.to(out.dtype.element_ty), mask)
     # Several warps load the same lse, and all must do so before one changes it.
     tl.debug_barrier()
-    tl.store(lse + mine, maximum + tl.log(total), row_mask)  # log(0) is -inf
+    tl.store(lse + out_row, maximum + tl.log(total), row_mask)  # log(0) is -inf

@@ -8,8 +8,8 @@ mirror image from the back:
     chunk        0  1  2  3  4  5  6  7        of 4 GPUs
     GPU          0  1  2  3  3  2  1  0
 
-Then the tokens of one GPU see half of the square with the tokens of another, whichever two they
-are, and that half is a whole rectangle without a diagonal:
+Then the mask leaves half of the scores of one GPU's queries with another's keys, whichever two
+they are, and that half is a whole rectangle without a diagonal:
 
     the other GPU has the lower number     all my queries see its first chunk
     it has the higher number               my second chunk sees both of its chunks
@@ -67,15 +67,15 @@ def visible_block(
 
     tokens: how many each GPU holds
     """
-    everything = slice(0, tokens)
+    all_rows = slice(0, tokens)
     if not is_causal:
-        return VisibleBlock(everything, everything)
+        return VisibleBlock(all_rows, all_rows)
     if order == "contiguous":
-        return VisibleBlock(everything, everything) if owner < rank else EMPTY_BLOCK
+        return VisibleBlock(all_rows, all_rows) if owner < rank else EMPTY_BLOCK
     half = tokens // 2
     if owner < rank:
-        return VisibleBlock(everything, slice(0, half))
-    return VisibleBlock(slice(half, tokens), everything)
+        return VisibleBlock(all_rows, slice(0, half))
+    return VisibleBlock(slice(half, tokens), all_rows)
 
 
 def shard(
@@ -102,10 +102,12 @@ def unshard(parts: list[Tensor], *, order: Order = "zigzag", dim: int = -2) -> T
     """Returns the whole sequence, from the parts of all GPUs in the order of their ranks."""
     check_order(order)
     ranks = len(parts)
-    held = 1 if order == "contiguous" else 2
+    chunks_per_rank = 1 if order == "contiguous" else 2
     chunks: dict[int, Tensor] = {}
     for rank, part in enumerate(parts):
-        chunks |= zip(chunks_of(rank, ranks, order), part.chunk(held, dim), strict=True)
+        chunks |= zip(
+            chunks_of(rank, ranks, order), part.chunk(chunks_per_rank, dim), strict=True
+        )
     return torch.cat([chunks[i] for i in sorted(chunks)], dim)
 
 

@@ -42,21 +42,21 @@ class RingAttention(torch.autograd.Function):
         rank, ranks, tokens = exchange.rank, exchange.ranks, q.shape[2]
         setting = dict(ranks=ranks, tokens=tokens, is_causal=is_causal, order=order)
         fetch = exchange.publish(k, v, slot=KEYS, max_numel=k.numel())
-        pending = fetch(1, k.shape) if ranks > 1 else None
+        pending_fetch = fetch(1, k.shape) if ranks > 1 else None
         side_stream = SideStream(q)
         out, lse = attend(q, k, v, is_causal=is_causal, scale=scale)
         out = as_accumulator(out, parts=ranks)
         with side_stream:
             for step in range(1, ranks):
-                keys, values = pending.result()
-                pending = fetch(step + 1, k.shape) if step + 1 < ranks else None
+                keys, values = pending_fetch.result()
+                pending_fetch = fetch(step + 1, k.shape) if step + 1 < ranks else None
                 owner = (rank - step) % ranks
                 block = visible_block(rank, owner, **setting)
                 if block.num_keys:
-                    seen = keys[:, :, block.keys], values[:, :, block.keys]
-                    found = attend(q[:, :, block.queries], *seen, is_causal=False, scale=scale)
+                    kv = keys[:, :, block.keys], values[:, :, block.keys]
+                    part = attend(q[:, :, block.queries], *kv, is_causal=False, scale=scale)
                     side_stream.wait_for_main()
-                    merge_rows(out, lse, *found, first=block.queries.start)
+                    merge_rows(out, lse, *part, first=block.queries.start)
         out = out.to(q.dtype)
         ctx.save_for_backward(q, k, v, out, lse)
         ctx.exchange, ctx.options = exchange, options
@@ -70,32 +70,32 @@ class RingAttention(torch.autograd.Function):
         rank, ranks, tokens = exchange.rank, exchange.ranks, q.shape[2]
         setting = dict(ranks=ranks, tokens=tokens, is_causal=is_causal, order=order)
         fetch = exchange.publish(k, v, slot=KEYS, max_numel=k.numel())
-        pending = fetch(1, k.shape) if ranks > 1 else None
+        pending_fetch = fetch(1, k.shape) if ranks > 1 else None
         side_stream = SideStream(q)
-        own = gradients(q, k, v, out, lse, dout, is_causal=is_causal, scale=scale)
-        dq, dk, dv = (as_accumulator(x, parts=ranks) for x in own)
+        own_gradients = gradients(q, k, v, out, lse, dout, is_causal=is_causal, scale=scale)
+        dq, dk, dv = (as_accumulator(x, parts=ranks) for x in own_gradients)
         incoming = None
         with side_stream:
             for step in range(1, ranks):
-                keys, values = pending.result()
-                pending = fetch(step + 1, k.shape) if step + 1 < ranks else None
-                rows, seen = visible_block(rank, (rank - step) % ranks, **setting)
-                found = gradients(
-                    q[:, :, rows], keys[:, :, seen], values[:, :, seen],
+                keys, values = pending_fetch.result()
+                pending_fetch = fetch(step + 1, k.shape) if step + 1 < ranks else None
+                rows, kv_rows = visible_block(rank, (rank - step) % ranks, **setting)
+                part_gradients = gradients(
+                    q[:, :, rows], keys[:, :, kv_rows], values[:, :, kv_rows],
                     out[:, :, rows], lse[:, :, rows], dout[:, :, rows],
                     is_causal=False, scale=scale,
                 )  # fmt: skip
-                # What I have found belongs to the GPU ``step`` ranks before me.  The one
+                # These gradients belong to the GPU ``step`` ranks before me.  The one
                 # ``step`` ranks behind me has something for me.
-                mine = visible_block((rank + step) % ranks, rank, **setting).keys
+                own_rows = visible_block((rank + step) % ranks, rank, **setting).keys
                 if incoming is not None:
                     accumulate(incoming, dk, dv)
                 fetch_gradients = exchange.publish(
-                    *found[1:], slot=GRADIENTS, max_numel=k.numel()
+                    *part_gradients[1:], slot=GRADIENTS, max_numel=k.numel()
                 )
-                incoming = mine, fetch_gradients(-step, k[:, :, mine].shape)
+                incoming = own_rows, fetch_gradients(-step, k[:, :, own_rows].shape)
                 side_stream.wait_for_main()
-                dq[:, :, rows].add_(found[0])
+                dq[:, :, rows].add_(part_gradients[0])
             if incoming is not None:
                 accumulate(incoming, dk, dv)
         return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), None, None
@@ -103,10 +103,10 @@ class RingAttention(torch.autograd.Function):
 
 def accumulate(incoming: tuple[slice, PendingFetch], dk: Tensor, dv: Tensor) -> None:
     """Adds the gradients of some of my keys that another GPU has found."""
-    rows, pending = incoming
-    of_keys, of_values = pending.result()
-    dk[:, :, rows].add_(of_keys)
-    dv[:, :, rows].add_(of_values)
+    rows, pending_fetch = incoming
+    part_dk, part_dv = pending_fetch.result()
+    dk[:, :, rows].add_(part_dk)
+    dv[:, :, rows].add_(part_dv)
 
 
 def as_accumulator(x: Tensor, parts: int) -> Tensor:

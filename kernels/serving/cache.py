@@ -86,17 +86,17 @@ class KVCache:
         _check_scale("key_scale", key_scale, format)
         _check_scale("value_scale", value_scale, format)
         self.host_pages = _pages_by_sequence(page_table)
-        needed = 1 + max((page for row in self.host_pages for page in row), default=-1)
-        pages = needed if pages is None else pages
+        min_pages = 1 + max((page for row in self.host_pages for page in row), default=-1)
+        pages = min_pages if pages is None else pages
         _check_int("pages", pages, 0)
-        if pages < needed:
+        if pages < min_pages:
             raise ValueError(
-                f"page_table has page {needed - 1}, the cache has {pages} pages, from 0"
+                f"page_table has page {min_pages - 1}, the cache has {pages} pages, from 0"
             )
         if pages > 2**31:
             raise TypeError(
-                f"pages is {pages}, page_table has page {needed - 1}: page numbers are int32, "
-                "and at most 2^31 pages are wanted"
+                f"pages is {pages}, page_table has page {min_pages - 1}: page numbers are "
+                "int32, and at most 2^31 pages are wanted"
             )
 
         self.format, self.page_size = format, page_size
@@ -156,13 +156,13 @@ class KVCache:
         self._check_not_capturing("assign")
         self._check_sequence(sequence)
         pages = _as_ints("pages", pages)
-        used = {page for row in self.host_pages for page in row}
+        used_pages = {page for row in self.host_pages for page in row}
         for page in pages:
             if not 0 <= page < self.pages:
                 raise ValueError(f"pages has {page}, the cache has {self.pages} pages, from 0")
-            if page in used:
+            if page in used_pages:
                 raise ValueError(f"pages has {page}, which is used already")
-            used.add(page)
+            used_pages.add(page)
         begin = len(self.host_pages[sequence])
         end, capacity = begin + len(pages), self.page_table.shape[1]
         if end > capacity:
@@ -210,8 +210,8 @@ class KVCache:
         if indices_on_device is None:
             self.lengths += new_tokens
         else:
-            added = torch.full_like(indices_on_device, new_tokens)
-            self.lengths.index_add_(0, indices_on_device, added)
+            increments = torch.full_like(indices_on_device, new_tokens)
+            self.lengths.index_add_(0, indices_on_device, increments)
         for sequence in indices:
             self.host_lengths[sequence] += new_tokens
 
@@ -253,8 +253,8 @@ class KVCache:
 
         def rows(paged: Tensor) -> Tensor:
             """Returns the sequence's pages, one behind the other: [kv_heads, length, row]."""
-            behind_each_other = paged[pages].transpose(0, 1).flatten(1, 2)
-            return behind_each_other[:, : self.host_lengths[sequence]]
+            all_rows = paged[pages].transpose(0, 1).flatten(1, 2)
+            return all_rows[:, : self.host_lengths[sequence]]
 
         if self.format not in SCHEMES:
             return rows(paged).float()

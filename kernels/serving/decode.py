@@ -101,15 +101,15 @@ def decode_attention(
     use_hopper = not portable and memoized(entry, "hopper", lambda: hopper_supports(q, cache))
     if use_hopper:
         rows = 8 if group * new_tokens <= 8 else 16
-        read, block_k = hopper_decode_parts, keys_per_tile(cache)
+        read_cache, block_k = hopper_decode_parts, keys_per_tile(cache)
         programs = memoized(entry, hopper_programs, lambda: hopper_programs(cache, rows))
     else:
-        read, rows, block_k = decode_parts, ROWS, BLOCK_K
+        read_cache, rows, block_k = decode_parts, ROWS, BLOCK_K
         programs = memoized(entry, programs_of, lambda: programs_of(q))
     # At most two heads of a piece are incomplete: the one it begins in, and the one it ends in.
     part_out = torch.empty(programs, 2, rows, head_dim, device=q.device)
     part_lse = torch.empty(programs, 2, rows, device=q.device)
-    read(q, cache, out, lse, part_out, part_lse, score_scale, rows, entry)
+    read_cache(q, cache, out, lse, part_out, part_lse, score_scale, rows, entry)
     merge(cache, out, lse, part_out, part_lse, block_k, use_hopper, entry)
     return (out, lse) if return_lse else out
 
@@ -172,8 +172,8 @@ def hopper_supports(q: Tensor, cache: KVCache) -> bool:
         return False
     # TMA can't describe a tensor without rows, and writes to multiples of 128 bytes, so a page
     # needs at least 128 bytes of block scales.
-    small = cache.format == "nvfp4" and cache.page_size * cache.head_dim // 16 < 128
-    return cache.pages > 0 and cache.head_dim in (64, 128, 256) and not small
+    has_small_pages = cache.format == "nvfp4" and cache.page_size * cache.head_dim // 16 < 128
+    return cache.pages > 0 and cache.head_dim in (64, 128, 256) and not has_small_pages
 
 
 def programs_of(q: Tensor) -> int:

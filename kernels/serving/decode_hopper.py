@@ -49,9 +49,9 @@ def programs_of(cache: KVCache, rows: int) -> int:
     """Returns as many programs as run at once, so all equal pieces start together."""
     tile_bytes = keys_per_tile(cache) * cache.bytes_per_token // cache.kv_heads
     merge_bytes = WARPS * rows * cache.head_dim * 4  # the outputs of all warps, at the end
-    fit = SHARED_MEMORY // (STAGES[cache.format] * tile_bytes + merge_bytes + 2**10)
+    max_per_sm = SHARED_MEMORY // (STAGES[cache.format] * tile_bytes + merge_bytes + 2**10)
     sms = torch.cuda.get_device_properties(cache.device).multi_processor_count
-    return sms * max(1, min(fit, PROGRAMS_PER_SM[cache.format]))
+    return sms * max(1, min(max_per_sm, PROGRAMS_PER_SM[cache.format]))
 
 
 def decode_parts(
@@ -61,7 +61,7 @@ def decode_parts(
     """Does what ``decode.decode_parts`` does; a block has ``keys_per_tile`` keys."""
     programs, pages = part_out.shape[0], (cache.keys, cache.values)
     scales = (cache.key_block_scales, cache.value_block_scales)
-    others = (cache.page_table, cache.lengths, out, lse, part_out, part_lse)
+    other_tensors = (cache.page_table, cache.lengths, out, lse, part_out, part_lse)
 
     def prepare():
         batch, heads, new_tokens, head_dim = q.shape
@@ -70,7 +70,7 @@ def decode_parts(
         arguments = (
             q, *(make_descriptor(x, chunk, words) for x in pages),
             *(x if x is None else make_scale_descriptor(x, chunk * words // 8) for x in scales),
-            *others, score_scale, cache.value_scale, batch, cache.page_table.stride(0),
+            *other_tensors, score_scale, cache.value_scale, batch, cache.page_table.stride(0),
             cache.kv_heads, heads // cache.kv_heads, new_tokens,
         )  # fmt: skip
         options = dict(
@@ -80,7 +80,7 @@ def decode_parts(
         )  # fmt: skip
         return (programs,), arguments, options
 
-    launch(decode_hopper_kernel, entry, programs, (q, *pages, *scales, *others), prepare)
+    launch(decode_hopper_kernel, entry, programs, (q, *pages, *scales, *other_tensors), prepare)
 
 
 def make_descriptor(x: Tensor, rows: int, words: int) -> TensorDescriptor:

@@ -170,8 +170,8 @@ def attend_tile(
     BN: gl.constexpr = running_sum.shape[1]
     HEAD_DIM: gl.constexpr = accumulator.shape[1]
     warp = gl.arange(0, WARPS, gl.SliceLayout(1, gl.SliceLayout(2, mma)))
-    place = gl.arange(0, BN, gl.SliceLayout(0, gl.SliceLayout(2, mma)))
-    key = first_key + (warp[:, None] * BN + place[None, :])
+    key_of_warp = gl.arange(0, BN, gl.SliceLayout(0, gl.SliceLayout(2, mma)))
+    key = first_key + (warp[:, None] * BN + key_of_warp[None, :])
 
     # Multiply, squish, multiply: as FlashAttention does, with the product turned around.
     keys = key_operand(key_words, key_scales, BN, HEAD_DIM, LEFT, FORMAT)

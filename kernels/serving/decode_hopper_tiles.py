@@ -101,31 +101,31 @@ def fetch(
     BYTES: gl.constexpr = 2 * CHUNKS * keys.block_type.nbytes
     stage = tile_number % STAGES
     full = stages.full.index(stage)
-    wanted = first < end
+    valid = first < end
     if FORMAT == "nvfp4":
         SCALE_BYTES: gl.constexpr = 2 * CHUNKS * key_scales.block_type.nbytes
-        mbarrier.expect(full, BYTES + SCALE_BYTES, pred=wanted)
+        mbarrier.expect(full, BYTES + SCALE_BYTES, pred=valid)
     else:
-        mbarrier.expect(full, BYTES, pred=wanted)
+        mbarrier.expect(full, BYTES, pred=valid)
     last_chunk = (length - 1) // CHUNK * CHUNK
     for i in gl.static_range(CHUNKS):
         key = gl.minimum(first + i * CHUNK, last_chunk)
         page = gl.load(pages + key // PAGE_SIZE)
         row = (page * kv_heads + head) * PAGE_SIZE + key % PAGE_SIZE
-        place = stage * CHUNKS + i
+        chunk = stage * CHUNKS + i
         tma.async_copy_global_to_shared(
-            keys, [row * LINES, 0], full, stages.key_tiles.index(place), pred=wanted
+            keys, [row * LINES, 0], full, stages.key_tiles.index(chunk), pred=valid
         )
         if FORMAT == "nvfp4":
             tma.async_copy_global_to_shared(
-                key_scales, [row // CHUNK, 0], full, stages.key_scales.index(place), pred=wanted
+                key_scales, [row // CHUNK, 0], full, stages.key_scales.index(chunk), pred=valid
             )
             tma.async_copy_global_to_shared(
-                value_scales, [row // CHUNK, 0], full, stages.value_scales.index(place),
-                pred=wanted,
+                value_scales, [row // CHUNK, 0], full, stages.value_scales.index(chunk),
+                pred=valid,
             )  # fmt: skip
         tma.async_copy_global_to_shared(
-            values, [row * LINES, 0], full, stages.value_tiles.index(place), pred=wanted
+            values, [row * LINES, 0], full, stages.value_tiles.index(chunk), pred=valid
         )
 
 
@@ -147,17 +147,17 @@ def read_tile(
     KEYS: gl.constexpr = key_layout(BN, WARPS, WORDS)
     PAIRS: gl.constexpr = pair_layout(BN, WARPS, WORDS)
     mbarrier.wait(stages.full.index(tile_number % STAGES), tile_number // STAGES & 1)
-    place = tile_number % STAGES * (stages.key_tiles.shape[0] // STAGES)
-    key_words = read_words(stages.key_tiles, place, KEYS)
-    value_words = read_words(stages.value_tiles, place, value_layout(BN, WARPS, WORDS))
+    first_chunk = tile_number % STAGES * (stages.key_tiles.shape[0] // STAGES)
+    key_words = read_words(stages.key_tiles, first_chunk, KEYS)
+    value_words = read_words(stages.value_tiles, first_chunk, value_layout(BN, WARPS, WORDS))
     value_words = gl.convert_layout(value_words, PAIRS, assert_trivial=True)
     past_end = first_key + WARPS * BN > length
     key_scales = 0
     value_scales = 0
     if FORMAT == "nvfp4":
-        codes = read_scales(stages.key_scales, place, block_scale_layout(KEYS))
+        codes = read_scales(stages.key_scales, first_chunk, block_scale_layout(KEYS))
         key_scales = scale_per_word(codes, KEYS)
-        codes = read_scales(stages.value_scales, place, block_scale_layout(PAIRS))
+        codes = read_scales(stages.value_scales, first_chunk, block_scale_layout(PAIRS))
         if past_end:
             codes = zero_rows_from(codes, length - first_key)
         value_scales = scale_per_word(codes, PAIRS)
@@ -210,11 +210,11 @@ def load_queries(
     RIGHT: gl.constexpr = gl.DotOperandLayout(1, mma, 2)
     BY_ROW: gl.constexpr = gl.SliceLayout(0, gl.SliceLayout(1, mma))
     row = first_row + gl.arange(0, ROWS, gl.SliceLayout(0, gl.SliceLayout(0, RIGHT)))
-    place = gl.arange(0, HEAD_DIM, gl.SliceLayout(1, gl.SliceLayout(0, RIGHT)))
+    position = gl.arange(0, HEAD_DIM, gl.SliceLayout(1, gl.SliceLayout(0, RIGHT)))
     query = (
         (sequence.to(gl.int64) * kv_heads + head) * group + row % group
     ) * new_tokens + row // group
-    offsets = query[None, :] * HEAD_DIM + query_dimension(place, HEAD_DIM, WORDS)[:, None]
+    offsets = query[None, :] * HEAD_DIM + query_dimension(position, HEAD_DIM, WORDS)[:, None]
     queries = gl.load(q + offsets, (row < group * new_tokens)[None, :], 0.0)
     row_scale = gl.full([ROWS], score_scale, gl.float32, BY_ROW)
     if FORMAT == "fp8" or FORMAT == "nvfp4":

@@ -253,8 +253,8 @@ def merge_kernel(
     if USE_PDL:
         tl.extra.cuda.gdc_wait()
     # If one program had all blocks, it has written this row.  If there are none, nobody has.
-    missing = own_blocks == 0 or first_program < last_program
-    if missing and head_row < group * new_tokens:
+    must_merge = own_blocks == 0 or first_program < last_program
+    if must_merge and head_row < group * new_tokens:
         maximum = -float("inf")
         total = 0.0
         output = tl.zeros([PADDED_DIM], tl.float32)
@@ -262,8 +262,8 @@ def merge_kernel(
             for first_part in range(first_program, last_program + 1, PARTS):
                 program = first_part + tl.arange(0, PARTS)
                 # If a piece began before my blocks do, they are its second part.
-                second = begin_of(program, programs, all_blocks) < first_block
-                part = (2 * program + second.to(tl.int32)) * ROWS + row
+                is_second = begin_of(program, programs, all_blocks) < first_block
+                part = (2 * program + is_second.to(tl.int32)) * ROWS + row
                 maximum, total, output = merge_parts(
                     part, program <= last_program, part_out, part_lse,
                     maximum, total, output, HEAD_DIM,

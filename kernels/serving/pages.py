@@ -73,7 +73,7 @@ def _pages_by_sequence(page_table: Tensor) -> list[list[int]]:
             "[batch, pages_per_sequence] is wanted"
         )
     table = page_table.tolist()
-    used = set()
+    used_pages = set()
     for sequence, row in enumerate(table):
         while row and row[-1] == -1:
             row.pop()
@@ -83,9 +83,9 @@ def _pages_by_sequence(page_table: Tensor) -> list[list[int]]:
                     f"page_table has {page} among the pages of sequence {sequence}: "
                     "pages from 0, then only -1, are wanted"
                 )
-            if page in used:
+            if page in used_pages:
                 raise ValueError(f"page_table has page {page} twice")
-            used.add(page)
+            used_pages.add(page)
     return table
 
 

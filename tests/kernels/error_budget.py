@@ -4,6 +4,9 @@ One budget for a whole tensor passes a head of zeros beside a head of large valu
 row of zeros beside a row of large values.  So each row's error is taken as a fraction of that row's size, and each head
 has the budget of its own worst row in PyTorch's result at the same precision, plus what rounding may do to the row.
 
+The chapter on the first kernel teaches a simpler and stricter budget: 1.5 times the largest error of PyTorch's result
+in the head.
+
 The truth is FP64.  PyTorch's result is the worst of those of ``scaled_dot_product_attention``'s backends that accept
 the input.
 """

@@ -60,8 +60,8 @@ def pairs_of(rank: int, gpus: int, tokens: int, causal: bool, order: Order) -> i
 
 def load_imbalance(gpus: int, tokens: int, order: Order) -> float:
     """Returns how many times its fair share the busiest GPU computes, if causal."""
-    each = [pairs_of(rank, gpus, tokens, True, order) for rank in range(gpus)]
-    return max(each) * gpus / sum(each)
+    pairs_by_gpu = [pairs_of(rank, gpus, tokens, True, order) for rank in range(gpus)]
+    return max(pairs_by_gpu) * gpus / sum(pairs_by_gpu)
 
 
 def sent_bytes(scheme: Scheme, gpus: int, part: Part, backward: bool = False) -> float:
@@ -106,19 +106,19 @@ def ring_seconds(
     """Returns the seconds of a ring that computes with one part while the next is on its way.
 
     own, other: seconds to compute with my own part, and with that of another GPU
-    keys: seconds to fetch the part of each step   gradients: seconds to send home those of each
+    keys: seconds to fetch the part of each step   gradients: seconds to return those of each
     step, none in a forward pass   step: extra seconds of each step
     My own part hides the first fetch.  The next step hides a step's gradients, and nothing
     hides the last ones.
     """
     if not keys:
         return own
-    home = gradients or [0.0] * len(keys)
+    return_seconds = gradients or [0.0] * len(keys)
     time = max(own, keys[0])
     for i in range(len(keys)):
-        coming = keys[i + 1] if i + 1 < len(keys) else 0.0
-        time += max(other, coming + (home[i - 1] if i else 0.0)) + step
-    return time + home[-1]
+        next_fetch = keys[i + 1] if i + 1 < len(keys) else 0.0
+        time += max(other, next_fetch + (return_seconds[i - 1] if i else 0.0)) + step
+    return time + return_seconds[-1]
 
 
 def predict_seconds(
@@ -132,22 +132,24 @@ def predict_seconds(
     """
     on_this_host = gpus if gpus_per_host is None else min(gpus, gpus_per_host)
     links = [inter_host_link] * (gpus - on_this_host) + [link] * (on_this_host - 1)
-    mine, others = (
+    own_pairs, other_pairs = (
         pairs(0, owner, max(gpus, 2), part.tokens, causal, "zigzag") for owner in (0, 1)
     )
-    own, other = (flops_of(each, part, backward) / speed for each in (mine, others))
-    keys = [part.kv_bytes / each.bandwidth for each in links]
-    home = [(0.75 if causal else 1) * each for each in keys] if backward else []
+    own_seconds, other_seconds = (
+        flops_of(each, part, backward) / speed for each in (own_pairs, other_pairs)
+    )
+    fetches = [part.kv_bytes / each.bandwidth for each in links]
+    gradients = [(0.75 if causal else 1) * each for each in fetches] if backward else []
     step = sum(each.step for each in links) / max(len(links), 1)
-    return ring_seconds(own, other, keys, home, step)
+    return ring_seconds(own_seconds, other_seconds, fetches, gradients, step)
 
 
 def ideal_seconds(
     gpus: int, part: Part, *, speed: float, causal: bool, backward: bool = False
 ) -> float:
-    """Returns the seconds if only arithmetic took time, and all GPUs had equal shares."""
-    each = pairs_of(0, gpus, part.tokens, causal, "zigzag")
-    return flops_of(each, part, backward) / speed
+    """Returns the seconds if only arithmetic took time, and all GPUs had equal work."""
+    own_pairs = pairs_of(0, gpus, part.tokens, causal, "zigzag")
+    return flops_of(own_pairs, part, backward) / speed
 
 
 def decode_bytes(heads: int, head_dim: int, queries: int = 1) -> int:

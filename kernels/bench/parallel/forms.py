@@ -119,12 +119,12 @@ def compare_with_single_gpu(
     """
     times = time_in_rounds(calls | {"single": single}, count=count, calls=repeat)
     ideal = [x * parts / dist.get_world_size() for x in times.pop("single")]
-    found = {}
-    for name, spent in times.items():
-        percent = [round(100 * x, 1) for x in ratio(ideal, spent)]
-        found[name] = {"median": rounded_median(spent), "ideal": rounded_median(ideal)}
-        found[name] |= dict(zip(("percent", "low", "high"), percent, strict=True))
-    return found
+    results = {}
+    for name, samples in times.items():
+        percent = [round(100 * x, 1) for x in ratio(ideal, samples)]
+        results[name] = {"median": rounded_median(samples), "ideal": rounded_median(ideal)}
+        results[name] |= dict(zip(("percent", "low", "high"), percent, strict=True))
+    return results
 
 
 def rounded_median(times: list[float]) -> float:

@@ -37,7 +37,7 @@ SCHEDULERS = 4  # of an SM
 
 
 class Utilization(NamedTuple):
-    """One kernel's milliseconds, SM clock in GHz, and shares of the clocks, where 1 is all.
+    """One kernel's milliseconds, SM clock in GHz, and fractions of the clocks.
 
     instructions: of four in each clock   lsu: wavefronts, of one in each clock
     shared: those to shared memory   lsu_instructions: of that unit, of one in each clock
@@ -67,8 +67,8 @@ def utilization(attention: Callable, *shape: int) -> list[Utilization]:
     no ``ncu``, or with its output if it counted nothing.
     """
     name = qualified_name(attention)
-    counted = ncu_metrics(METRICS, "kernels.bench.profiling.dram", name, *shape, flush=True)
-    return [_utilization(kernel) for kernel in counted]
+    counters = ncu_metrics(METRICS, "kernels.bench.profiling.dram", name, *shape, flush=True)
+    return [_utilization(kernel) for kernel in counters]
 
 
 def _utilization(counted: dict) -> Utilization:

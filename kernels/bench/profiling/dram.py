@@ -45,10 +45,10 @@ def dram_traffic(attention: Callable, *shape: int, flush: bool = True) -> list[D
     no ``ncu``, or with its output if it counted nothing.
     """
     name = qualified_name(attention)
-    counted = ncu_metrics(METRICS, "kernels.bench.profiling.dram", name, *shape, flush=flush)
+    counters = ncu_metrics(METRICS, "kernels.bench.profiling.dram", name, *shape, flush=flush)
     return [
         DramTraffic(x["kernel"], round(x["read"]), round(x["written"]), x["nanoseconds"] / 1e6)
-        for x in counted
+        for x in counters
     ]
 
 

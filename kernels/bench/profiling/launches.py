@@ -144,23 +144,25 @@ def _between_markers(events: Iterable) -> list[Event]:
         for event in reversed(events)
         if event.device_type == DeviceType.CPU and event.name.startswith("cu")
     }
-    if lost := [_short(kernel.name) for kernel in kernels if kernel.id not in calls]:
-        raise RuntimeError(f"PyTorch's profiler has no launch of {', '.join(lost)}")
-    zero = calls[kernels[1].id].time_range.start
-    found = []
-    numbers: dict[int, int] = {}
+    if unlaunched := [_short(kernel.name) for kernel in kernels if kernel.id not in calls]:
+        raise RuntimeError(f"PyTorch's profiler has no launch of {', '.join(unlaunched)}")
+    origin = calls[kernels[1].id].time_range.start
+    timeline = []
+    launch_numbers: dict[int, int] = {}
     for kernel in kernels[1:-1]:
-        both = [("device", kernel)]
-        if kernel.id not in numbers:
-            both.insert(0, ("host", calls[kernel.id]))
-        launch = numbers.setdefault(kernel.id, len(numbers) + 1)
-        for side, event in both:
+        sides = [("device", kernel)]
+        if kernel.id not in launch_numbers:
+            sides.insert(0, ("host", calls[kernel.id]))
+        launch = launch_numbers.setdefault(kernel.id, len(launch_numbers) + 1)
+        for side, event in sides:
             start, end = event.time_range.start, event.time_range.end
-            found.append(Event(side, launch, _short(event.name), start - zero, end - start))
-    return found
+            timeline.append(
+                Event(side, launch, _short(event.name), start - origin, end - start)
+            )
+    return timeline
 
 
 def _short(name: str) -> str:
     """Returns a kernel's name without its type, namespaces, template and arguments."""
-    named = name.replace("(anonymous namespace)", "").split("<")[0].split("(")[0]
-    return named.split("::")[-1].removeprefix("void ").strip()
+    qualified = name.replace("(anonymous namespace)", "").split("<")[0].split("(")[0]
+    return qualified.split("::")[-1].removeprefix("void ").strip()

@@ -48,24 +48,24 @@ def ncu_metrics(
     )
     table = list(csv.reader(line for line in run.stdout.splitlines() if line.startswith('"')))
     if run.returncode or len(table) < 3:  # names, units, a row for each kernel
-        said = [line for line in run.stdout.splitlines() if line.startswith("==")]
-        said = "\n".join([*said, run.stderr]).strip() or "it said nothing"
+        message = [line for line in run.stdout.splitlines() if line.startswith("==")]
+        message = "\n".join([*message, run.stderr]).strip() or "it said nothing"
         hint = ""
-        if "ERR_NVGPUCTRPERM" in said:
+        if "ERR_NVGPUCTRPERM" in message:
             hint = " for want of permission to read the GPU's counters"
-        raise RuntimeError(f"ncu counted nothing of {arguments[0]}{hint}:\n{said}")
+        raise RuntimeError(f"ncu counted nothing of {arguments[0]}{hint}:\n{message}")
     return [_kernel(metrics, dict(zip(table[0], row, strict=True))) for row in table[2:]]
 
 
 def _kernel(metrics: dict[str, str], row: dict[str, str]) -> dict:
     """Returns a kernel's name and metrics from its row, by the names of ncu's columns."""
     try:
-        counted = {
+        counters = {
             name: float(row[column].replace(",", "")) for name, column in metrics.items()
         }
     except (KeyError, ValueError) as error:
         raise RuntimeError(f"ncu's numbers cannot be read, {error!r}: {row}") from error
-    return {"kernel": row["Kernel Name"], **counted}
+    return {"kernel": row["Kernel Name"], **counters}
 
 
 def qualified_name(attention: Callable) -> str:

@@ -6,7 +6,7 @@ schedulers issues an instruction of one of its warps, or none.  Each warp that h
 ended then has a reason why it isn't that one, and ncu counts warps by reason.  The reason of a
 warp whose instruction is issued is *selected*.
 
-Shares are parts of the clocks that the kernel took.  Waits are parts of the time of all its
+Fractions are of the clocks that the kernel took.  Waits are fractions of the time of all its
 warps, including those that do nothing but wait.
 
 Source: NVIDIA, Nsight Compute, "Kernel Profiling Guide", sections on metrics and pipelines.
@@ -68,12 +68,12 @@ class Setting(NamedTuple):
 
 
 class Profile(NamedTuple):
-    """One kernel's milliseconds, SM clock in GHz, and shares, where 1 is all.
+    """One kernel's milliseconds, SM clock in GHz, and fractions, where 1 is all.
 
     issued: instructions, of four in each clock
     tensor: clocks in which the tensor cores worked   exp2, fma, alu: how busy three other units
         were: that of exp2 and the like, of FP32 multiply-adds, of comparisons and integers
-    waits: reason -> share of the warps' time, the longest first; *selected* is one of them
+    waits: reason -> fraction of the warps' time, the longest first; *selected* is one of them
     """
 
     kernel: str
@@ -89,9 +89,9 @@ class Profile(NamedTuple):
 
 def profilable() -> dict[str, Callable[..., Tensor]]:
     """Returns all that can be profiled here: q, k, v, is_causal -> the output."""
-    found = {name: form.attention for name, form in forms().items()}
-    found |= {name: partial(_with_overrides, name) for name in PLAN_OVERRIDES}
-    return found | {"softmax first": softmax_first_attention}
+    functions = {name: form.attention for name, form in forms().items()}
+    functions |= {name: partial(_with_overrides, name) for name in PLAN_OVERRIDES}
+    return functions | {"softmax first": softmax_first_attention}
 
 
 def _with_overrides(name: str, q: Tensor, k: Tensor, v: Tensor, *, is_causal: bool) -> Tensor:
@@ -108,16 +108,18 @@ def profiles(name: str, settings: list[Setting]) -> list[Profile]:
     not equally many kernels of each setting.
     """
     arguments = [",".join(str(int(x)) for x in setting) for setting in settings]
-    counted = ncu_metrics(
+    counters = ncu_metrics(
         METRICS, "kernels.bench.profiling.stalls", name, *arguments, flush=True
     )
-    each, left = divmod(len(counted), len(settings))
-    if each == 0 or left:
+    per_setting, remainder = divmod(len(counters), len(settings))
+    if per_setting == 0 or remainder:
         raise RuntimeError(
-            f"ncu counted {len(counted)} kernels of {name} in {len(settings)} settings"
+            f"ncu counted {len(counters)} kernels of {name} in {len(settings)} settings"
         )
-    found = [_profile(kernel) for kernel in counted]
-    groups = [found[first : first + each] for first in range(0, len(found), each)]
+    kernels = [_profile(kernel) for kernel in counters]
+    groups = [
+        kernels[first : first + per_setting] for first in range(0, len(kernels), per_setting)
+    ]
     return [max(group, key=lambda kernel: kernel.milliseconds) for group in groups]
 
 

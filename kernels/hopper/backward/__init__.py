@@ -1,1 +1,1 @@
-"""The backward pass of attention on Hopper GPUs, in Gluon: ``call`` has the function."""
+"""The backward pass of attention on Hopper GPUs, in Gluon: ``gradients`` has the function."""

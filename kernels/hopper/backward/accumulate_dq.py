@@ -88,13 +88,13 @@ def send_in_order(
     q_block: number of the block, counted through all heads   sent: of the block before, or -1
     """
     dq_semaphores = outputs.dq_semaphores
-    half = 2 * q_block + CONSUMER
+    half_number = 2 * q_block + CONSUMER
     if dq_semaphores is not None:
         if sent >= 0:
             release_semaphore(dq_semaphores + (2 * sent + CONSUMER + 1))
         rank = rank_in(work, q_block, seq_k, BLOCK_Q, BLOCK_K, CAUSAL)
-        wait_for_rank(dq_semaphores + (half + 1), rank)
-    send(outputs.dq, half * 16, tile)
+        wait_for_rank(dq_semaphores + (half_number + 1), rank)
+    send(outputs.dq, half_number * 16, tile)
     return q_block
 
 
@@ -143,6 +143,6 @@ def rank_in(
         # Programs whose keys come after this block's queries add to the last block only.
         key_blocks = gl.cdiv(seq_k, BLOCK_K)
         block = q_block % work.blocks
-        seen = gl.minimum(key_blocks, (block * BLOCK_Q + BLOCK_Q - 1) // BLOCK_K + 1)
-        rank -= gl.where(block == work.blocks - 1, 0, key_blocks - seen)
+        visible_blocks = gl.minimum(key_blocks, (block * BLOCK_Q + BLOCK_Q - 1) // BLOCK_K + 1)
+        rank -= gl.where(block == work.blocks - 1, 0, key_blocks - visible_blocks)
     return rank

@@ -84,16 +84,16 @@ def consume_queries(
     BLOCK_Q: gl.constexpr = inputs.q.block_type.shape[2]
     COLUMNS: gl.constexpr = inputs.q.block_type.shape[3]
     OWN_Q: gl.constexpr = BLOCK_Q // 2
-    OWN: gl.constexpr = COLUMNS // 2
+    OWN_COLUMNS: gl.constexpr = COLUMNS // 2
     SCORES: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, OWN_Q, 16])
-    SUMS: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, OWN, 16])
+    SUMS: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, OWN_COLUMNS, 16])
     BY_QUERY: gl.constexpr = gl.SliceLayout(0, SCORES)
     scale_log2 = sizes.scale * LOG2_E
     work = work_of(sizes, BLOCK_Q, WGMMA_M, CAUSAL, False)
     first_key = work.first_key
     zeros = gl.zeros([WGMMA_M, OWN_Q], gl.float32, SCORES)
-    dkeys = gl.zeros([WGMMA_M, OWN], gl.float32, SUMS)
-    dvalues = gl.zeros([WGMMA_M, OWN], gl.float32, SUMS)
+    dkeys = gl.zeros([WGMMA_M, OWN_COLUMNS], gl.float32, SUMS)
+    dvalues = gl.zeros([WGMMA_M, OWN_COLUMNS], gl.float32, SUMS)
     mbarrier.wait(keys.full.index(0), 0)
     mbarrier.wait(values.full.index(0), 0)
     block = work.start
@@ -101,11 +101,11 @@ def consume_queries(
         stage, bit = i % STAGES, i // STAGES & 1
         all_keys, all_values = own_tile(keys, 0), own_tile(values, 0)
         query = wait_for_tile(queries, i)
-        own = query.slice(CONSUMER * OWN_Q, OWN_Q, dim=0).permute((1, 0))
-        scores = warpgroup_mma(all_keys, own, zeros, use_acc=False, is_async=True)
+        own_part = query.slice(CONSUMER * OWN_Q, OWN_Q, dim=0).permute((1, 0))
+        scores = warpgroup_mma(all_keys, own_part, zeros, use_acc=False, is_async=True)
         dout = wait_for_tile(douts, i)
-        own = dout.slice(CONSUMER * OWN_Q, OWN_Q, dim=0).permute((1, 0))
-        dweights = warpgroup_mma(all_values, own, zeros, use_acc=False, is_async=True)
+        own_part = dout.slice(CONSUMER * OWN_Q, OWN_Q, dim=0).permute((1, 0))
+        dweights = warpgroup_mma(all_values, own_part, zeros, use_acc=False, is_async=True)
         lse_tile, delta_tile = inputs.lse_stages.index(stage), inputs.delta_stages.index(stage)
         row_lse_log2 = lse_tile.slice(CONSUMER * OWN_Q, OWN_Q).load(BY_QUERY)
         row_delta = delta_tile.slice(CONSUMER * OWN_Q, OWN_Q).load(BY_QUERY)
@@ -129,11 +129,11 @@ def consume_queries(
         mbarrier.arrive(score_tiles.dscores_full.index(stage), count=1)
 
         mbarrier.wait(score_tiles.weights_full.index(stage), bit)
-        own = dout.slice(CONSUMER * OWN, OWN, dim=1)
-        dvalues = warpgroup_mma(weights_tile, own, dvalues, is_async=True)
+        own_part = dout.slice(CONSUMER * OWN_COLUMNS, OWN_COLUMNS, dim=1)
+        dvalues = warpgroup_mma(weights_tile, own_part, dvalues, is_async=True)
         mbarrier.wait(score_tiles.dscores_full.index(stage), bit)
-        own = query.slice(CONSUMER * OWN, OWN, dim=1)
-        dkeys = warpgroup_mma(dscores_tile, own, dkeys, is_async=True)
+        own_part = query.slice(CONSUMER * OWN_COLUMNS, OWN_COLUMNS, dim=1)
+        dkeys = warpgroup_mma(dscores_tile, own_part, dkeys, is_async=True)
         dvalues = warpgroup_mma_wait(1, deps=(dvalues,))
         release(douts, i)
         dkeys = warpgroup_mma_wait(0, deps=(dkeys,))
@@ -150,12 +150,14 @@ def consume_queries(
     if SPLIT:
         tile = work.batch * (sizes.heads // sizes.group) + work.key_head
         tile = tile * gl.cdiv(seq_k, WGMMA_M) + first_key // WGMMA_M
-        row = tile * (WGMMA_M * COLUMNS // 256) + CONSUMER * (WGMMA_M * OWN // 256)
+        row = tile * (WGMMA_M * COLUMNS // 256) + CONSUMER * (WGMMA_M * OWN_COLUMNS // 256)
         add_all(outputs.dv, row, staging.index(CONSUMER), dvalues)
         add_all(outputs.dk, row, staging.index(CONSUMER), dkeys)
     else:
-        all_values.slice(CONSUMER * OWN, OWN, dim=1).store(dvalues.to(DTYPE))
-        all_keys.slice(CONSUMER * OWN, OWN, dim=1).store((dkeys * sizes.scale).to(DTYPE))
+        all_values.slice(CONSUMER * OWN_COLUMNS, OWN_COLUMNS, dim=1).store(dvalues.to(DTYPE))
+        all_keys.slice(CONSUMER * OWN_COLUMNS, OWN_COLUMNS, dim=1).store(
+            (dkeys * sizes.scale).to(DTYPE)
+        )
         fence_async_shared()
         mbarrier.arrive(score_tiles.done.index(0), count=1)
         mbarrier.wait(score_tiles.done.index(0), 1)

@@ -58,11 +58,13 @@ def queries_of(sizes, CAUSAL: gl.constexpr):
     """Returns batch, head, first query and blocks of keys of this program."""
     seq_k = sizes.seq_k
     blocks = gl.cdiv(sizes.seq_q, 2 * WGMMA_M)
-    batch_head, rank = share_of(blocks, sizes.batch_heads, sizes.interleave, gl.program_id(0))
-    first_query = (blocks - 1 - rank) * 2 * WGMMA_M
-    seen = gl.minimum(seq_k, first_query + 2 * WGMMA_M) if CAUSAL else seq_k
+    batch_head, block_number = share_of(
+        blocks, sizes.batch_heads, sizes.interleave, gl.program_id(0)
+    )
+    first_query = (blocks - 1 - block_number) * 2 * WGMMA_M
+    visible_keys = gl.minimum(seq_k, first_query + 2 * WGMMA_M) if CAUSAL else seq_k
     batch, head = batch_head // sizes.heads, batch_head % sizes.heads
-    return batch, head, first_query, gl.cdiv(seen, WGMMA_M)
+    return batch, head, first_query, gl.cdiv(visible_keys, WGMMA_M)
 
 
 @gluon.jit

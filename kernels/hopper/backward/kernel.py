@@ -137,15 +137,14 @@ def consume(
 
     mbarrier.wait(keys.full.index(0), 0)
     mbarrier.wait(values.full.index(0), 0)
-    # Step i's dscores are tile number i + 1 of their ring.  Tile 0 belongs to no step, and what
-    # is in it doesn't matter.
+    # Step i's dscores are tile i + 1 of their ring.  What tile 0 holds doesn't matter.
     mbarrier.arrive(dscores_ring.full.index(0), count=1)
     # Blocks of queries are counted through all heads.
     first_q_block = (work.batch * sizes.heads + work.first_head) * work.blocks
     block = work.start
-    before = gl.to_tensor(0)  # number of the block before, and of the one before that
-    earlier = gl.to_tensor(0)
-    sent = gl.to_tensor(-1)  # and of the last one whose dqueries were handed to TMA
+    previous_q_block = gl.to_tensor(0)  # the number of the block one step ago
+    older_q_block = gl.to_tensor(0)  # two steps ago
+    sent_q_block = gl.to_tensor(-1)  # the last one whose dqueries were handed to TMA
     for i in range(steps):
         own_keys, own_values = own_tile(keys, CONSUMER), own_tile(values, CONSUMER)
         queries_tile = wait_for_tile(queries, i)
@@ -165,8 +164,8 @@ def consume(
             )
             if i > 1:
                 tile = staging.index(STAGES * CONSUMER + (i + 1) % STAGES)
-                sent = send_in_order(
-                    outputs, earlier, sent, tile, work, seq_k,
+                sent_q_block = send_in_order(
+                    outputs, older_q_block, sent_q_block, tile, work, seq_k,
                     CONSUMER, BLOCK_Q, BLOCK_K, CAUSAL,
                 )  # fmt: skip
         scores = warpgroup_mma_wait(1, deps=(scores,))
@@ -194,8 +193,8 @@ def consume(
         if i > 0:
             lay_out(tile, STAGES - 1, dqueries)
             if LARGE:
-                sent = send_in_order(
-                    outputs, before, sent, tile, work, seq_k,
+                sent_q_block = send_in_order(
+                    outputs, previous_q_block, sent_q_block, tile, work, seq_k,
                     CONSUMER, BLOCK_Q, BLOCK_K, CAUSAL,
                 )  # fmt: skip
         # If a product still ran when the loop begins again, the compiler would let none start
@@ -203,8 +202,8 @@ def consume(
         dkeys = warpgroup_mma_wait(0, deps=(dkeys,))
         release(queries, i)
         if not LARGE:
-            earlier = before
-        before = first_q_block + block
+            older_q_block = previous_q_block
+        previous_q_block = first_q_block + block
         block += 1
         if block == work.blocks:
             block = work.start
@@ -214,17 +213,18 @@ def consume(
     if not LARGE:  # noqa: SIM102  (the one is known when compiling)
         if steps > 1:
             tile = staging.index(STAGES * CONSUMER + (steps + 1) % STAGES)
-            sent = send_in_order(
-                outputs, earlier, sent, tile, work, seq_k,
+            sent_q_block = send_in_order(
+                outputs, older_q_block, sent_q_block, tile, work, seq_k,
                 CONSUMER, BLOCK_Q, BLOCK_K, CAUSAL,
             )  # fmt: skip
     own_staging = staging.index(STAGES * CONSUMER + steps % STAGES)
     lay_out(own_staging, STAGES - 1, dqueries)
     send_in_order(
-        outputs, before, sent, own_staging, work, seq_k, CONSUMER, BLOCK_Q, BLOCK_K, CAUSAL
-    )
+        outputs, previous_q_block, sent_q_block, own_staging, work, seq_k,
+        CONSUMER, BLOCK_Q, BLOCK_K, CAUSAL,
+    )  # fmt: skip
     if DETERMINISTIC:
-        release_semaphore(outputs.dq_semaphores + (2 * before + CONSUMER + 1))
+        release_semaphore(outputs.dq_semaphores + (2 * previous_q_block + CONSUMER + 1))
 
     if SPLIT:
         batch_head = work.batch * (sizes.heads // sizes.group) + work.key_head

@@ -28,13 +28,13 @@ def backward_preprocess_kernel(
     batch_head = tl.program_id(0) // blocks
     row = tl.program_id(0) % blocks * BLOCK + tl.arange(0, BLOCK)
     column = tl.arange(0, COLUMNS)
-    real = (row < seq_q)[:, None] & (column < HEAD_DIM)[None, :]
+    mask = (row < seq_q)[:, None] & (column < HEAD_DIM)[None, :]
     out_row = tl.cast(batch_head, tl.int64) * seq_q + row
-    outs = tl.load(out + out_row[:, None] * HEAD_DIM + column[None, :], real, 0.0)
+    outs = tl.load(out + out_row[:, None] * HEAD_DIM + column[None, :], mask, 0.0)
     dout += tl.cast(batch_head // heads, tl.int64) * batch_stride * 8
     dout += tl.cast(batch_head % heads, tl.int64) * head_stride * 8
     dout_row = tl.cast(row, tl.int64) * row_stride * 8
-    douts = tl.load(dout + dout_row[:, None] + column[None, :], real, 0.0)
+    douts = tl.load(dout + dout_row[:, None] + column[None, :], mask, 0.0)
     row_delta = tl.sum(outs.to(tl.float32) * douts.to(tl.float32), 1)
     if dlse is not None:
         row_delta -= tl.load(dlse + out_row, row < seq_q, 0.0)
@@ -76,5 +76,5 @@ def backward_postprocess_kernel(
     column = part % parts_across * WIDTH + tl.arange(0, WIDTH)
     out_row = tl.cast(batch_head, tl.int64) * seq_q + row
     offsets = out_row[:, None] * HEAD_DIM + column[None, :]
-    stored = (row < seq_q)[:, None] & (column < HEAD_DIM)[None, :]
-    tl.store(dq + offsets, (numbers * scale).to(dq.dtype.element_ty), stored)
+    mask = (row < seq_q)[:, None] & (column < HEAD_DIM)[None, :]
+    tl.store(dq + offsets, (numbers * scale).to(dq.dtype.element_ty), mask)

@@ -48,16 +48,19 @@ class Tiles(NamedTuple):
 
 @gluon.jit
 def share_of(blocks, batch_heads, interleave, number):
-    """Returns this program's pair and the rank of its block, as in ``kernels.flash.schedule``.
+    """Returns this program's pair of batch and head, and the number of its block.
 
-    The programs take one pair after another.  The last ``interleave`` pairs are interleaved:
-    first the longest block of each, then the next, so at the end only short work is left.
+    As in ``kernels.flash.schedule``, programs take one pair after another.  The last
+    ``interleave`` pairs are interleaved: first the longest block of each, then the next, so at
+    the end only short work is left.
     number: of this program
     """
     interleaved_number = number - (batch_heads - interleave) * blocks
     is_alone = interleaved_number < 0
-    first = batch_heads - interleave
-    batch_head = gl.where(is_alone, number // blocks, first + interleaved_number % interleave)
+    first_interleaved = batch_heads - interleave
+    batch_head = gl.where(
+        is_alone, number // blocks, first_interleaved + interleaved_number % interleave
+    )
     return batch_head, gl.where(is_alone, number % blocks, interleaved_number // interleave)
 
 
