@@ -21,7 +21,7 @@ from scripts.records.digest import Modules
 from scripts.records.record_file import find_absolute_path, refuse_unfit
 from scripts.records.run_tracer import in_interpreter, provenance
 
-THEY = "the kernels' tests"
+SUBJECT = "the kernels' tests"
 OPTIONS = ["-o", "addopts=", "-ra", "--strict-markers", "--import-mode=importlib"]  # all, whatever settings say
 
 
@@ -35,10 +35,10 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         current, waiting = kernel_outcomes.current_and_waiting(ROOT, Modules(ROOT))
         runnable = kernel_outcomes.test_files(ROOT) if options.all else waiting
-        if others := sorted({*options.files} - {*runnable}):
-            raise RecordError(f"{others[0]} doesn't wait for its run; these do: {', '.join(runnable)}")
+        if not_runnable := sorted({*options.files} - {*runnable}):
+            raise RecordError(f"{not_runnable[0]} doesn't wait for its run; these do: {', '.join(runnable)}")
         if not runnable:
-            print(f"the record of {THEY} is current")
+            print(f"the record of {SUBJECT} is current")
             return 0
         return record(options.files or runnable, current, options.processes)
     except RecordError as error:
@@ -51,26 +51,26 @@ def record(chosen: list[str], current: dict[str, dict], processes: int) -> int:
 
     Raises RecordError, and leaves the old record as it was, if no record can be made on this machine or of this run.
     """
-    ran = provenance()
-    refuse_unfit(THEY, ran)
+    run_provenance = provenance()
+    refuse_unfit(SUBJECT, run_provenance)
     digests_before = digests(chosen)
-    print(f"{THEY} on {ran['gpu']}, {len(chosen)} files", flush=True)
+    print(f"{SUBJECT} on {run_provenance['gpu']}, {len(chosen)} files", flush=True)
     os.environ.pop("PYTEST_ADDOPTS", None)
-    shared = []
+    xdist_options = []
     if processes > 1:
-        shared = [f"--numprocesses={processes}", "--dist=loadgroup"]
+        xdist_options = [f"--numprocesses={processes}", "--dist=loadgroup"]
         os.environ["OMP_NUM_THREADS"] = "1"  # not one for every core, which get in each other's way
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what has passed is kept
     outcomes, paths = Outcomes(), [str(ROOT / file) for file in chosen]
-    status = pytest.main([*OPTIONS, *shared, f"--rootdir={ROOT}", *paths], plugins=[outcomes])
+    status = pytest.main([*OPTIONS, *xdist_options, f"--rootdir={ROOT}", *paths], plugins=[outcomes])
     if in_interpreter():
-        raise RecordError(f"{THEY} switched Triton's interpreter on; a record is made on a GPU")
+        raise RecordError(f"{SUBJECT} switched Triton's interpreter on; a record is made on a GPU")
     passed = outcomes.passed_files()
     if path := find_absolute_path([reason for outcome in passed.values() for reason in outcome["skipped"]]):
         raise RecordError(f"the reason of a skip shows the absolute path {path}, true of one machine only")
     if digests(chosen) != digests_before:
-        raise RecordError(f"a module of {THEY} was edited while they ran; run them again")
-    new = {file: outcome | {"digest": digests_before[file], "ran": ran} for file, outcome in passed.items()}
+        raise RecordError(f"a module of {SUBJECT} was edited while they ran; run them again")
+    new = {file: outcome | {"digest": digests_before[file], "ran": run_provenance} for file, outcome in passed.items()}
     kernel_outcomes.keep(ROOT, kernel_outcomes.TESTS, {"files": current | new})
     if waiting := sorted({*chosen} - new.keys()):
         print(f"\nstill waiting for a run that passes: {', '.join(waiting)}", file=sys.stderr)
@@ -118,14 +118,14 @@ class Outcomes:
             self.failed.add(report.nodeid)
             print(f"\nfailed: {report.nodeid}", flush=True)  # a run that's cut short has no summary
         elif report.skipped:
-            outcome["skipped"].setdefault(reason_of(report), Counter())[test] += 1
+            outcome["skipped"].setdefault(skip_reason(report), Counter())[test] += 1
         elif report.when == "call":
             outcome["passed"][test] += 1
         if report.when == "teardown":
             self.ended.add(report.nodeid)
 
 
-def reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:
+def skip_reason(report: pytest.TestReport | pytest.CollectReport) -> str:
     if hasattr(report, "wasxfail"):
         return f"expected to fail: {report.wasxfail.removeprefix('reason: ')}"
     return report.longrepr[2].removeprefix("Skipped: ")

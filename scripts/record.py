@@ -35,8 +35,8 @@ def main(arguments: list[str] | None = None) -> int:
         if not chosen:
             print("every snippet's record is current")
         recorded = [name for number, name in enumerate(chosen, start=1) if record(name, f"{number}/{len(chosen)}")]
-        if done := [name for name in recorded if name in reader.behind]:
-            print(f"take out of {BEHIND}: {', '.join(done)}")
+        if listed := [name for name in recorded if name in reader.behind]:
+            print(f"take out of {BEHIND}: {', '.join(listed)}")
         return int(recorded != chosen)
     except RecordError as error:
         print(f"\nstopped: {error}", file=sys.stderr)
@@ -54,14 +54,14 @@ def check(reader: Reader, names: list[str]) -> int:
     return int(bool(wrong))
 
 
-def record(name: str, number: str) -> bool:
-    """Returns whether a snippet could be recorded; prints its seconds, or what's wrong. Raises ``Unfit`` as ``run``."""
-    from scripts.records.run import run  # which needs nbclient: --check does without
+def record(name: str, progress: str) -> bool:
+    """Returns whether a snippet could be recorded; prints its seconds, or what's wrong. Passes ``Unfit`` on."""
+    from scripts.records.record_snippet import record_snippet  # which needs nbclient: --check does without
 
-    print(f"{number:>5}  {name:<18}", end="", flush=True)
+    print(f"{progress:>5}  {name:<18}", end="", flush=True)
     started = perf_counter()
     try:
-        run(name)
+        record_snippet(name)
     except Unfit:
         raise
     except RecordError as error:

@@ -17,9 +17,12 @@ from html import escape
 from scripts.chapters.handwriting import line_svg
 
 WIDTH, HEIGHT = 480, 270
-OLD, NEW, SOFT, PAPER = "#2b2b33", "#c0392b", "#b9b4a8", "#fffefb"
-SMALLEST = 0.75  # of what is written, so that a sheet of paper can be read
-EDGE = 5  # what stays free at each side
+OLD_INK_COLOUR = "#2b2b33"
+NEW_INK_COLOUR = "#c0392b"
+BORDER_COLOUR = "#b9b4a8"
+BOARD_COLOUR = "#fffefb"
+MIN_SIZE = 0.75  # of what is written, so that a sheet of paper can be read
+MARGIN = 5  # pixels that stay free at each side
 
 Point = tuple[float, float]
 Area = tuple[float, float, float, float]  # left, top, right, bottom
@@ -33,9 +36,9 @@ class OffTheBoard(ValueError):
 class Ink:
     """One thing that was drawn.
 
-    step: which drew it, from 1   gone: which rubbed it out
-    answer: which of the step's answers it belongs to, from 1; 0 if the room isn't asked for it
-    lifted: the answer that takes it away again; 0 if none does
+    step: which drew it, from 1   erased_at_step: which erased it, infinite if none did
+    answer: which of the board's answers it belongs to, from 1; 0 if the room isn't asked for it
+    removed_by_answer: the answer that takes it away again; 0 if none does
     text: what is written, if it is writing   area: where
     """
 
@@ -45,46 +48,48 @@ class Ink:
     text: str = ""
     answer: int = 0
     group: str = ""
-    lifted: int = 0
-    gone: float = math.inf
+    removed_by_answer: int = 0
+    erased_at_step: float = math.inf
 
-    def on(self, step: int) -> bool:
-        return self.step <= step < self.gone
+    def is_visible(self, step: int) -> bool:
+        return self.step <= step < self.erased_at_step
 
 
 class Board:
     def __init__(self, seed: int = 7):
         self.ink: list[Ink] = []
-        self.alternatives: list[str] = []  # what each step's picture shows, in words
+        self.step_descriptions: list[str] = []  # what each step's picture shows, in words
         self.hand = random.Random(seed)  # a hand is never quite straight, and always the same one
-        self.asked, self.answering, self.inside = 0, 0, ""
+        self.answer_count = 0
+        self.current_answer = 0  # 0 outside of ``answer``
+        self.current_group = ""
 
     # What happens
 
-    def step(self, shows: str) -> None:
-        """The next step begins: what was new is ink like all other.  ``shows`` tells the picture in words."""
-        self.alternatives.append(shows)
+    def step(self, description: str) -> None:
+        """The next step begins: what was new is ink like all other.  ``description`` tells the picture in words."""
+        self.step_descriptions.append(description)
 
     @contextmanager
     def answer(self) -> Iterator[None]:
         """What is drawn inside is one answer of the room's: the presenter shows it at a key press."""
-        self.asked += 1
-        self.answering = self.asked
+        self.answer_count += 1
+        self.current_answer = self.answer_count
         yield
-        self.answering = 0
+        self.current_answer = 0
 
     def lift(self, group: str) -> None:
         """The answer that is being drawn takes this group away."""
         for ink in self.ink:
-            if ink.group == group and ink.on(self.steps):
-                ink.lifted, ink.gone = self.answering, self.steps + 1
+            if ink.group == group and ink.is_visible(self.steps):
+                ink.removed_by_answer, ink.erased_at_step = self.current_answer, self.steps + 1
 
     @contextmanager
     def group(self, name: str) -> Iterator[None]:
         """What is drawn inside can be erased together."""
-        self.inside = name
+        self.current_group = name
         yield
-        self.inside = ""
+        self.current_group = ""
 
     def erase(self, *groups: str, keep: Sequence[str] = ()) -> None:
         """Erases these groups in this step; without a name, all that the earlier steps have drawn.
@@ -92,9 +97,9 @@ class Board:
         keep: the groups that stay
         """
         for ink in self.ink:
-            named = ink.group in groups if groups else ink.group not in keep
-            if ink.gone == math.inf and ink.step < self.steps and named:
-                ink.gone = self.steps
+            is_meant = ink.group in groups if groups else ink.group not in keep
+            if ink.erased_at_step == math.inf and ink.step < self.steps and is_meant:
+                ink.erased_at_step = self.steps
 
     # What is drawn
 
@@ -103,8 +108,8 @@ class Board:
 
         ``e^{11}`` and ``x_{1}`` are raised and lowered; size 1 has capitals 13 pixels high.
         """
-        if size < SMALLEST:
-            raise ValueError(f"step {self.steps}: {text}: size {size} is too small on paper; from {SMALLEST} on")
+        if size < MIN_SIZE:
+            raise ValueError(f"step {self.steps}: {text}: size {size} is too small on paper; from {MIN_SIZE} on")
         svg, width = line_svg(text, size, self.hand)
         left = {"middle": x - width / 2, "left": x, "right": x - width}[at]
         area = (left, y - 8 * size, left + width, y + 8 * size)
@@ -115,14 +120,14 @@ class Board:
         path = " L".join(f"{x + self.wobble():.1f} {y + self.wobble():.1f}" for x, y in points)
         style = f' stroke-width="{width}"' if width != 2.2 else ""
         style += ' stroke-dasharray="6 6"' if dashed else ""
-        self.add(f'<path d="M{path}"{style}/>', around(points))
+        self.add(f'<path d="M{path}"{style}/>', bounding_box(points))
 
     def curve(self, function: Callable[[float], float], begin: float, end: float, parts: int = 24) -> None:
         """The curve of a function of x in pixels."""
         xs = [begin + (end - begin) * i / parts for i in range(parts + 1)]
         points = [(x, function(x)) for x in xs]
         path = " L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-        self.add(f'<path d="M{path}"/>', around(points))
+        self.add(f'<path d="M{path}"/>', bounding_box(points))
 
     def box(self, x: float, y: float, w: float, h: float, text: str = "", size: float = 1.0) -> None:
         self.line((x, y), (x + w, y), (x + w, y + h), (x, y + h), (x, y - 1))
@@ -192,15 +197,15 @@ class Board:
 
     def hatch(self, x: float, y: float, w: float, h: float, gap: float = 8) -> None:
         """Lines aslant all over a place: what is shaded."""
-        for at in range(int(gap), int(w + h), int(gap)):
-            a, b = max(0.0, at - h), min(w, float(at))
-            self.line((x + a, y + at - a), (x + b, y + at - b), width=1.2)
+        for offset in range(int(gap), int(w + h), int(gap)):
+            a, b = max(0.0, offset - h), min(w, float(offset))
+            self.line((x + a, y + offset - a), (x + b, y + offset - b), width=1.2)
 
     # What comes of it
 
     @property
     def steps(self) -> int:
-        return len(self.alternatives)
+        return len(self.step_descriptions)
 
     def answers(self, step: int) -> list[int]:
         """The answers that the room is asked for in this step, in the order in which they're drawn."""
@@ -208,24 +213,24 @@ class Board:
 
     def read(self, step: int) -> list[str]:
         """All that is written on the board after this step."""
-        return [ink.text for ink in self.ink if ink.text and ink.on(step) and not ink.lifted]
+        return [ink.text for ink in self.ink if ink.text and ink.is_visible(step) and not ink.removed_by_answer]
 
     def svg(self, step: int, answers: int | None = None) -> str:
         """The board after this step, with its colours inside, so that it can be dropped into slides.
 
         answers: how many of the step's answers are there; without it, all
         """
-        open_ = set() if answers is None else set(self.answers(step)[answers:])
-        seen = [ink for ink in self.ink if ink.on(step) and ink.answer not in open_]
-        seen = [ink for ink in seen if not ink.lifted or ink.lifted in open_]
-        old = "".join(ink.svg for ink in seen if ink.step < step)
-        new = "".join(ink.svg for ink in seen if ink.step == step)
+        unanswered = set() if answers is None else set(self.answers(step)[answers:])
+        visible = [ink for ink in self.ink if ink.is_visible(step) and ink.answer not in unanswered]
+        visible = [ink for ink in visible if not ink.removed_by_answer or ink.removed_by_answer in unanswered]
+        old = "".join(ink.svg for ink in visible if ink.step < step)
+        new = "".join(ink.svg for ink in visible if ink.step == step)
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="960" height="540">'
-            f"<title>{escape(self.alternatives[step - 1])}</title>"
-            f'<rect width="{WIDTH}" height="{HEIGHT}" rx="6" fill="{PAPER}" stroke="{SOFT}"/>'
+            f"<title>{escape(self.step_descriptions[step - 1])}</title>"
+            f'<rect width="{WIDTH}" height="{HEIGHT}" rx="6" fill="{BOARD_COLOUR}" stroke="{BORDER_COLOUR}"/>'
             '<g fill="none" stroke-width="2.2" stroke-linecap="round" stroke-linejoin="round">'
-            f'<g stroke="{OLD}">{old}</g><g stroke="{NEW}">{new}</g></g></svg>'
+            f'<g stroke="{OLD_INK_COLOUR}">{old}</g><g stroke="{NEW_INK_COLOUR}">{new}</g></g></svg>'
         )
 
     def wobble(self) -> float:
@@ -235,12 +240,12 @@ class Board:
         left, top, right, bottom = area
         if not self.steps:
             raise ValueError("a board begins with a step: board.step(...) before anything is drawn")
-        if left < EDGE or top < EDGE or right > WIDTH - EDGE or bottom > HEIGHT - EDGE:
+        if left < MARGIN or top < MARGIN or right > WIDTH - MARGIN or bottom > HEIGHT - MARGIN:
             where = f"{left:.0f}, {top:.0f} to {right:.0f}, {bottom:.0f}"
             raise OffTheBoard(f"step {self.steps}: {text or 'a line'} runs off the board, from {where}")
-        self.ink.append(Ink(svg, self.steps, area, text, self.answering, self.inside))
+        self.ink.append(Ink(svg, self.steps, area, text, self.current_answer, self.current_group))
 
 
-def around(points: Sequence[Point]) -> Area:
+def bounding_box(points: Sequence[Point]) -> Area:
     xs, ys = [x for x, _ in points], [y for _, y in points]
     return min(xs), min(ys), max(xs), max(ys)

@@ -34,13 +34,13 @@ def lines(snippet: str) -> list[str]:
     return [line.rstrip() for line in demo.lines()]
 
 
-def vector(numbers: Iterable[float], form: str = ".4g") -> str:
+def vector(numbers: Iterable[float], format_spec: str = ".4g") -> str:
     """[15, 10]: numbers between brackets; what rounding has left of a zero is 0."""
-    return f"[{', '.join(plain(number, form) for number in numbers)}]"
+    return f"[{', '.join(plain(number, format_spec) for number in numbers)}]"
 
 
-def plain(number: float, form: str = ".4g") -> str:
-    return f"{round(float(number), 6) + 0.0:{form}}"
+def plain(number: float, format_spec: str = ".4g") -> str:
+    return f"{round(float(number), 6) + 0.0:{format_spec}}"
 
 
 def percents(shares: Iterable[float]) -> str:

@@ -8,7 +8,7 @@
     kernel_outcomes   what became of the kernels' tests and of random cases
     run_tracer        runs beside a snippet: where it runs, and which of our functions and kernels ran
     processes         the Jupyter kernels of a snippet: one, or one for each GPU
-    run               one snippet, recorded
+    record_snippet    one snippet, run and recorded
 
 Reading runs nothing. ``make record`` and ``make random`` make the records; figures, facts, pages and tests read them.
 """

@@ -22,19 +22,21 @@ def test_files(root: Path) -> list[str]:
 
 def digest_of_file(modules: Modules, file: str) -> str:
     *folders, _ = parts = file.removesuffix(".py").split("/")
-    above = (".".join([*folders[:depth], "conftest"]) for depth in range(1, len(folders) + 1))
-    return digest_of(modules, {".".join(parts), *above} & modules.files.keys())
+    conftests = (".".join([*folders[:depth], "conftest"]) for depth in range(1, len(folders) + 1))
+    return digest_of(modules, {".".join(parts), *conftests} & modules.files.keys())
 
 
 def digest_of_random_cases(modules: Modules) -> str:
-    last = {name: name.rpartition(".")[2] for name in modules.files if name.startswith(RANDOM_CASE_MODULES)}
-    return digest_of(modules, {name for name, end in last.items() if end != "__main__" and not end.startswith("test_")})
+    last_parts = {name: name.rpartition(".")[2] for name in modules.files if name.startswith(RANDOM_CASE_MODULES)}
+    return digest_of(
+        modules, {name for name, last in last_parts.items() if last != "__main__" and not last.startswith("test_")}
+    )
 
 
 def digest_of(modules: Modules, names: set[str]) -> str:
     """Returns one hash of these modules and of all that they reach."""
-    reached = modules.reachable("\n".join(f"import {name}" for name in sorted(names)))
-    return short_hash(*(text for each in modules.digests(names | reached).items() for text in each))
+    reachable = modules.reachable("\n".join(f"import {name}" for name in sorted(names)))
+    return short_hash(*(text for pair in modules.digests(names | reachable).items() for text in pair))
 
 
 def current_and_waiting(root: Path, modules: Modules) -> tuple[dict[str, dict], list[str]]:
@@ -42,7 +44,7 @@ def current_and_waiting(root: Path, modules: Modules) -> tuple[dict[str, dict], 
 
     An outcome: ``{"passed": {test: times}, "skipped": {reason: {test: times}}, "seconds", "digest", "ran": {...}}``
     """
-    recorded = load(root, TESTS).get("files", {})
+    recorded = load_outcomes(root, TESTS).get("files", {})
     current_files = test_files(root)
     current_digests = {file: digest_of_file(modules, file) for file in current_files}
     current = {
@@ -58,28 +60,31 @@ def random_cases(root: Path, modules: Modules) -> tuple[dict | None, bool]:
 
     It has ``forms``: {form: {"cases", "worst"}}, ``seeds``, ``seconds``, ``failed``, ``failures``, ``digest``, ``ran``.
     """
-    kept = load(root, RANDOM_CASES) or None
-    return kept, bool(kept) and kept["digest"] == digest_of_random_cases(modules)
+    recorded = load_outcomes(root, RANDOM_CASES) or None
+    return recorded, bool(recorded) and recorded["digest"] == digest_of_random_cases(modules)
 
 
-def load(root: Path, place: str) -> dict:
+def load_outcomes(root: Path, path: str) -> dict:
     """Returns a stored file, {} without one; raises RecordError if it can't be read, was edited, or ``why_unfit``."""
-    again = "run the tests on a GPU again"
+    remedy = "run the tests on a GPU again"
     try:
-        stored = json.loads((root / place).read_text(encoding="utf-8"))
+        stored = json.loads((root / path).read_text(encoding="utf-8"))
         stored_checksum = stored.pop("checksum")
-        runs = [each["ran"] for each in stored["files"].values()] if "files" in stored else [stored["ran"]]
+        runs = [file["ran"] for file in stored["files"].values()] if "files" in stored else [stored["ran"]]
         for ran in runs:
-            check_integrity(stored_checksum, checksum({}, stored), ran, place, again)
+            check_integrity(stored_checksum, checksum({}, stored), ran, path, remedy)
     except FileNotFoundError:
         return {}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RecordError(f"{place} can't be read ({type(error).__name__}); {again}") from error
+        raise RecordError(f"{path} can't be read ({type(error).__name__}); {remedy}") from error
     return stored
 
 
-def keep(root: Path, place: str, kept: dict) -> None:
+def save_outcomes(root: Path, path: str, outcomes: dict) -> None:
     """Stores what a run left, whole or not at all."""
-    kept = json.loads(json.dumps(kept))  # as it will be read
-    whole = kept | {"checksum": checksum({}, kept)}
-    write_atomically(root / place, json.dumps(whole, indent=1, sort_keys=True, ensure_ascii=False))
+    outcomes = json.loads(json.dumps(outcomes))  # as it will be read
+    with_checksum = outcomes | {"checksum": checksum({}, outcomes)}
+    write_atomically(root / path, json.dumps(with_checksum, indent=1, sort_keys=True, ensure_ascii=False))
+
+
+keep = save_outcomes  # tests/kernels/random_cases still says so: another name there would wait for a run on a GPU

@@ -24,7 +24,7 @@ from scripts.records.record_file import refuse_unfit, strip_controls
 from scripts.records.root import ROOT, RecordError
 
 IMPORT_TRACER = "__import__('scripts.records.run_tracer', fromlist=['run_tracer'])"  # leaves no name behind
-DEATH_NOTICED = 1.5  # seconds: we notice a dead kernel within one, and those that waited for it may have failed before
+DEATH_NOTICE_SECONDS = 1.5  # we notice a dead kernel within one, and those that waited for it may have failed before
 
 
 class KernelDied(RecordError):
@@ -36,23 +36,24 @@ async def execute(name: str, cells: list[NotebookNode], ranks: int) -> dict:
 
     Raises ``Unfit`` if no record can be made on this machine, and RecordError if a cell raises or writes to stderr.
     """
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as folder:
         processes = [
-            Process(name, cells, Path(place, str(rank)), group) for rank, group in enumerate(rank_environments(ranks))
+            Process(name, cells, Path(folder, str(rank)), rank_environment)
+            for rank, rank_environment in enumerate(rank_environments(ranks))
         ]
         try:
-            ran, *_ = await answers(each.start() for each in processes)
+            ran, *_ = await gather_answers(process.start() for process in processes)
             for number, cell in enumerate(cells, start=1):
-                cell.outputs, *_ = await answers(each.run(number) for each in processes)
+                cell.outputs, *_ = await gather_answers(process.run(number) for process in processes)
                 cell.execution_count = number
-            reports = await answers(each.ask(-1, "after the last cell") for each in processes)
+            reports = await gather_answers(process.ask(-1, "after the last cell") for process in processes)
         finally:
-            await asyncio.gather(*(each.end(now=ranks > 1) for each in processes))
-    executed = {place for each in reports for place in each["executed"]}
-    return ran | {"executed": sorted(executed), "interpreter": any(each["interpreter"] for each in reports)}
+            await asyncio.gather(*(process.end(now=ranks > 1) for process in processes))
+    executed = {function for report in reports for function in report["executed"]}
+    return ran | {"executed": sorted(executed), "interpreter": any(report["interpreter"] for report in reports)}
 
 
-async def answers(coroutines: Iterable[Coroutine]) -> list:
+async def gather_answers(coroutines: Iterable[Coroutine]) -> list:
     """Returns what each process answers.
 
     Raises the error of the first that fails; but if one died, of that one: others may have failed because they lost it.
@@ -61,7 +62,7 @@ async def answers(coroutines: Iterable[Coroutine]) -> list:
     try:
         done, waiting = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         if waiting:
-            await asyncio.wait(waiting, timeout=DEATH_NOTICED)
+            await asyncio.wait(waiting, timeout=DEATH_NOTICE_SECONDS)
         failed = [error for task in [*done, *waiting] if task.done() and (error := task.exception())]
         if failed:
             raise min(failed, key=lambda error: not isinstance(error, KernelDied))
@@ -76,37 +77,41 @@ def rank_environments(ranks: int) -> list[dict[str, str]]:
     """Returns what torchrun tells each process about the others; nothing to one that's alone."""
     if ranks == 1:
         return [{}]
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
+    with socket.socket() as port_socket:
+        port_socket.bind(("127.0.0.1", 0))
+        shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port_socket.getsockname()[1])}
     shared |= dict.fromkeys(("WORLD_SIZE", "LOCAL_WORLD_SIZE"), str(ranks))
     return [shared | dict.fromkeys(("RANK", "LOCAL_RANK"), str(rank)) for rank in range(ranks)]
 
 
 class Process:
-    """A Jupyter kernel, which runs the cells of a snippet. ``group`` is what it's told about the others, if any."""
+    """A Jupyter kernel, which runs the cells of a snippet. ``rank_environment`` tells it about the others."""
 
-    def __init__(self, name: str, cells: list[NotebookNode], folder: Path, group: dict[str, str]):
-        self.rank = int(group.get("RANK", 0))
-        self.name = f"rank {self.rank} of {name}" if group else name
+    def __init__(self, name: str, cells: list[NotebookNode], folder: Path, rank_environment: dict[str, str]):
+        self.rank = int(rank_environment.get("RANK", 0))
+        self.name = f"rank {self.rank} of {name}" if rank_environment else name
         folder.mkdir()
         self.log, self.stderr = folder / "log", folder / "stderr"  # until it has started; what C code writes after that
         self.stderr.touch()
-        first, last = (new_code_cell(f"{IMPORT_TRACER}.{step}({str(folder)!r})") for step in ("start", "report"))
-        self.cells = [first, *(new_code_cell(cell.source, id=cell.id) for cell in cells), last]
+        start, report = (new_code_cell(f"{IMPORT_TRACER}.{step}({str(folder)!r})") for step in ("start", "report"))
+        self.cells = [start, *(new_code_cell(cell.source, id=cell.id) for cell in cells), report]
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-        own = {"PYTHONPATH": path, "IPYTHONDIR": str(folder)}  # and nothing of the user's own IPython set-up
-        self.environment = os.environ | own | group
+        variables = {"PYTHONPATH": path, "IPYTHONDIR": str(folder)}  # and nothing of the user's own IPython set-up
+        self.environment = os.environ | variables | rank_environment
         this_python = KernelSpecManager(kernel_dirs=[])  # whatever Jupyter kernels are installed
-        files = {"transport": "ipc", "ip": f"{folder}/kernel", "connection_file": f"{folder}/kernel.json"}  # no network
-        manager = AsyncKernelManager(kernel_spec_manager=this_python, **files)
+        connection = {
+            "transport": "ipc",
+            "ip": f"{folder}/kernel",
+            "connection_file": f"{folder}/kernel.json",
+        }  # no network
+        manager = AsyncKernelManager(kernel_spec_manager=this_python, **connection)
         # An output that's late would be lost in silence if it didn't raise.
-        patience = {"timeout": None, "iopub_timeout": 60, "raise_on_iopub_timeout": True}
-        self.client = NotebookClient(new_notebook(cells=self.cells), km=manager, record_timing=False, **patience)
+        limits = {"timeout": None, "iopub_timeout": 60, "raise_on_iopub_timeout": True}
+        self.client = NotebookClient(new_notebook(cells=self.cells), km=manager, record_timing=False, **limits)
 
     async def start(self) -> dict:
         """Returns where it runs, as ``run_tracer.provenance``."""
-        with self._failing(), self.log.open("w") as log:
+        with self._name_failure(), self.log.open("w") as log:
             await self.client.async_start_new_kernel(cwd=str(ROOT), env=self.environment, stderr=log)
             await self.client.async_start_new_kernel_client()
         ran = await self.ask(0, "as torch was imported")
@@ -118,8 +123,8 @@ class Process:
         where = f"in cell {self.cells[number].id}"
         outputs = await self._run(number, where)
         if outputs and self.rank:
-            shown = outputs[0].get("text") or outputs[0].data.get("text/plain")
-            raise RecordError(f"{self.name} showed something {where}, and only rank 0 may\n{shown}")
+            output = outputs[0].get("text") or outputs[0].data.get("text/plain")
+            raise RecordError(f"{self.name} showed something {where}, and only rank 0 may\n{output}")
         return outputs
 
     async def ask(self, number: int, where: str) -> dict:
@@ -135,22 +140,24 @@ class Process:
             self.client.kc.stop_channels()
 
     async def _run(self, number: int, where: str, **options) -> list[NotebookNode]:
-        with self._failing():
+        with self._name_failure():
             cell = await self.client.async_execute_cell(self.cells[number], number, **options)
-        by_python = "".join(each.text for each in cell.outputs if each.get("name") == "stderr")
-        if said := by_python + self.stderr.read_text(errors="replace"):
-            raise RecordError(f"{self.name} wrote to stderr {where}; the record is as it was\n{strip_controls(said)}")
+        python_stderr = "".join(each.text for each in cell.outputs if each.get("name") == "stderr")
+        if stderr_text := python_stderr + self.stderr.read_text(errors="replace"):
+            raise RecordError(
+                f"{self.name} wrote to stderr {where}; the record is as it was\n{strip_controls(stderr_text)}"
+            )
         return strip_controls(join_text(cell.outputs))
 
     @contextmanager
-    def _failing(self) -> Iterator[None]:
+    def _name_failure(self) -> Iterator[None]:
         """Turns what the snippet raises, and a kernel that dies or doesn't start, into a message that names it."""
         try:
             yield
         except (CellControlSignal, RuntimeError) as error:
-            said = "\n".join([str(error), *(path.read_text(errors="replace") for path in (self.log, self.stderr))])
+            output = "\n".join([str(error), *(path.read_text(errors="replace") for path in (self.log, self.stderr))])
             kind = KernelDied if isinstance(error, DeadKernelError) else RecordError
-            raise kind(f"{self.name} failed; the record is as it was\n{strip_controls(said).strip()}") from error
+            raise kind(f"{self.name} failed; the record is as it was\n{strip_controls(output).strip()}") from error
 
 
 def join_text(outputs: list[NotebookNode]) -> list[NotebookNode]:

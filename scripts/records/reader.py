@@ -32,7 +32,7 @@ class Reader:
     def __init__(self, root: Path = ROOT, preview: bool = False, earlier: bool = False):
         self.root, self.preview, self.earlier = root, preview, earlier
         self._read: dict[str, Record] = {}
-        self._asked: set[str] = set()
+        self._names_read: set[str] = set()
 
     def names(self) -> list[str]:
         """Returns every snippet, in alphabetical order."""
@@ -89,13 +89,13 @@ class Reader:
         recorded, current = record.provenance["digest"], self.digests(name)
         # A run doesn't depend on a module that it doesn't reach today: if all that it reaches is as it was, it didn't
         # reach that one then either.
-        everything = recorded.keys() | current.keys()
-        relevant = {part for part in everything if part in current or part.partition(".")[0] not in HASHED_ROOMS}
-        changed = tuple(sorted(part for part in relevant if recorded.get(part) != current.get(part)))
+        all_names = recorded.keys() | current.keys()
+        relevant = {name for name in all_names if name in current or name.partition(".")[0] not in HASHED_ROOMS}
+        changed = tuple(sorted(name for name in relevant if recorded.get(name) != current.get(name)))
         if not changed:
             return record, None
-        more = f" and {len(changed) - 6} more" if len(changed) > 6 else ""
-        fault = Stale(f"the record of {name} is stale: {', '.join(changed[:6])}{more} changed")
+        and_more = f" and {len(changed) - 6} more" if len(changed) > 6 else ""
+        fault = Stale(f"the record of {name} is stale: {', '.join(changed[:6])}{and_more} changed")
         return replace(record, changed=changed), fault
 
     def faults(self) -> dict[str, RecordError]:
@@ -106,8 +106,8 @@ class Reader:
             if name in self.behind and not fault:
                 faults[name] = RecordError(f"{BEHIND} lists {name}, and its record is current: take the line out")
             elif fault and not (name in self.behind and isinstance(fault, Missing | Stale)):
-                how = f"; {rerun_command(name)}, or list it in {BEHIND} with a reason"
-                faults[name] = type(fault)(f"{fault}{how}") if isinstance(fault, Missing | Stale) else fault
+                remedy = f"; {rerun_command(name)}, or list it in {BEHIND} with a reason"
+                faults[name] = type(fault)(f"{fault}{remedy}") if isinstance(fault, Missing | Stale) else fault
         for name in self.behind.keys() - self._paths.keys():
             faults[name] = RecordError(f"{BEHIND} lists {name}, and there is no such snippet")
         return faults
@@ -117,19 +117,19 @@ class Reader:
 
         Raises ``Missing`` if the snippet has never run, ``Stale`` if its source has changed since and it isn't listed.
         """
-        self._asked.add(name)
+        self._names_read.add(name)
         if name not in self._read:
-            self._read[name] = self._earlier(name) or self._newest(name)
+            self._read[name] = self._read_earlier(name) or self._read_newest(name)
         return self._read[name]
 
-    def _earlier(self, name: str) -> Record | None:
+    def _read_earlier(self, name: str) -> Record | None:
         path = record_path(self.path(name))
         copy = self.root / "snippets/earlier" / path.parent.name / path.name
         if not self.earlier or not copy.exists():
             return None
         return record_file.parse(name, copy.read_text(encoding="utf-8"), earlier=True)
 
-    def _newest(self, name: str) -> Record:
+    def _read_newest(self, name: str) -> Record:
         record, fault = self.inspect(name)
         if not fault:
             return record
@@ -153,22 +153,22 @@ class Reader:
     @contextmanager
     def track_reads(self) -> Iterator[set[str]]:
         """In it, ``records.read`` and ``records.table`` ask this reader; the set holds the snippets asked for."""
-        outer, self._asked = self._asked, set()
+        outer, self._names_read = self._names_read, set()
         token = _active.set(self)
         try:
-            yield self._asked
+            yield self._names_read
         finally:
             _active.reset(token)
-            outer |= self._asked
-            self._asked = outer
+            outer |= self._names_read
+            self._names_read = outer
 
 
-_of_this_process = Reader()
+_default_reader = Reader()
 
 
 def active_reader() -> Reader:
     """Returns the reader of ``track_reads``, or else a strict one that reads each file once a process."""
-    return _active.get(_of_this_process)
+    return _active.get(_default_reader)
 
 
 def record_path(snippet: Path) -> Path:

@@ -80,47 +80,49 @@ def rerun_command(name: str) -> str:
 @memoized
 def parse(name: str, text: str, earlier: bool = False) -> Record:
     """Returns the record in a file's text; raises RecordError if it can't be read, was edited, or ``why_unfit``."""
-    the = f"the record of {name}"
+    subject = f"the record of {name}"
     try:
         notebook = nbformat.reads(text, as_version=4)
-        ran = dict(notebook.metadata[METADATA])
+        provenance = dict(notebook.metadata[METADATA])
         cells = [cell for cell in notebook.cells if is_code(cell)]
         outputs = {cell.id: cell.outputs for cell in cells}
     except Exception as error:  # whatever a broken file makes the parser raise
-        raise RecordError(f"{the} can't be read ({type(error).__name__}); {rerun_command(name)}") from error
-    check_integrity(ran.get("checksum"), checksum(ran, outputs), ran, the, rerun_command(name))
-    if not ran.get("executed"):
-        raise RecordError(f"{the} executed nothing of kernels/; {rerun_command(name)}")
-    return Record(name, ran, outputs, {cell.id: cell.source for cell in cells}, earlier=earlier)
+        raise RecordError(f"{subject} can't be read ({type(error).__name__}); {rerun_command(name)}") from error
+    check_integrity(provenance.get("checksum"), checksum(provenance, outputs), provenance, subject, rerun_command(name))
+    if not provenance.get("executed"):
+        raise RecordError(f"{subject} executed nothing of kernels/; {rerun_command(name)}")
+    return Record(name, provenance, outputs, {cell.id: cell.source for cell in cells}, earlier=earlier)
 
 
-def check_integrity(checksum_then: str, checksum_now: str, ran: dict, subject: str, remedy: str) -> None:
+def check_integrity(checksum_then: str, checksum_now: str, provenance: dict, subject: str, remedy: str) -> None:
     """Raises RecordError about ``subject`` if it was edited, or if ``why_unfit`` has a reason."""
     if checksum_then != checksum_now:
         raise RecordError(f"{subject} was changed after it was made: its checksum fails; {remedy}")
-    if fault := why_unfit(ran):
+    if fault := why_unfit(provenance):
         raise RecordError(f"{subject} was made {fault}; {remedy}")
 
 
-def why_unfit(ran: dict) -> str | None:
+def why_unfit(provenance: dict) -> str | None:
     """Returns why what ran there is no record; None if it is one: from a commit, on a GPU that the registry knows."""
-    if ran.get("interpreter"):
+    if provenance.get("interpreter"):
         return "in Triton's interpreter, because TRITON_INTERPRET is set"
-    if not ran.get("gpu"):
-        return "without a GPU: " + (f"torch {ran['torch']} sees none" if ran.get("torch") else "torch isn't installed")
-    if not ran.get("commit"):
+    if not provenance.get("gpu"):
+        return "without a GPU: " + (
+            f"torch {provenance['torch']} sees none" if provenance.get("torch") else "torch isn't installed"
+        )
+    if not provenance.get("commit"):
         return "without Git, which would tell the commit: set COMMIT to it"
     try:
-        chip_of(ran["gpu"])
+        chip_of(provenance["gpu"])
     except ValueError as error:
         return f"on a GPU that isn't in the registry: {error}"
     return None
 
 
-def refuse_unfit(what: str, ran: dict) -> None:
+def refuse_unfit(subject: str, provenance: dict) -> None:
     """Raises Unfit if what runs there makes no record."""
-    if fault := why_unfit(ran):
-        raise Unfit(f"{what} would run {fault}. Nothing was recorded")
+    if fault := why_unfit(provenance):
+        raise Unfit(f"{subject} would run {fault}. Nothing was recorded")
 
 
 def checksum(provenance: dict, contents: object) -> str:
@@ -174,5 +176,5 @@ def find_absolute_path(value: object) -> str | None:
     if isinstance(value, str):
         found = ABSOLUTE_PATH.search(value)
         return found[0] if found else str(ROOT) if str(ROOT) in value else None
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
-    return next(filter(None, map(find_absolute_path, inside)), None)
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
+    return next(filter(None, map(find_absolute_path, children)), None)

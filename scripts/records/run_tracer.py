@@ -28,7 +28,7 @@ MONITORED = sys.version_info >= (3, 12)  # by sys.monitoring, which sees every t
 TRITON = "triton.runtime.jit"
 EXECUTED_SUFFIX = ".executed"  # of the file in which a Python that the snippet started notes what it executed
 
-called: set[str] = set()  # "module:qualname" of each function of ours
+called_functions: set[str] = set()  # "module:qualname" of each function of ours
 launched_functions: set[FunctionType] = set()  # of each kernel that was launched, and of what it was given
 
 
@@ -55,10 +55,10 @@ def executed_functions() -> set[str]:
     while waiting:
         if (function := waiting.pop()) not in reached:
             reached.add(function)
-            named = (function.__globals__.get(name) for name in function.__code__.co_names)
-            waiting += [each.fn for each in named if isinstance(getattr(each, "fn", None), FunctionType)]
+            referenced = (function.__globals__.get(name) for name in function.__code__.co_names)
+            waiting += [value.fn for value in referenced if isinstance(getattr(value, "fn", None), FunctionType)]
     kernels = {f"{function.__module__}:{function.__qualname__}" for function in reached}
-    return called | {name for name in kernels if name.startswith("kernels.")}
+    return called_functions | {name for name in kernels if name.startswith("kernels.")}
 
 
 def in_interpreter() -> bool:
@@ -85,8 +85,8 @@ def provenance() -> dict[str, str | int | None]:
 
 def commit() -> str | None:
     """Returns what COMMIT names, or else Git: with a plus if code has changed since; None if there's no Git either."""
-    if named := os.environ.get("COMMIT"):
-        return named
+    if given_commit := os.environ.get("COMMIT"):
+        return given_commit
     git = ["git", "-C", str(Path(__file__).parents[2])]
     head = output_of(*git, "rev-parse", "--short=8", "HEAD").strip()
     code = ["kernels/*.py", "snippets/*.py", "tests/kernels/*.py"]  # not records: one is written while others wait
@@ -138,9 +138,9 @@ def note_call(frame: FrameType, event: str = "call", argument: object = None) ->
         module = spec.name  # of python -m
     is_function = code.co_flags & inspect.CO_OPTIMIZED  # the body of a module or of a class isn't optimised
     # A "<lambda>", what's in "<locals>" and what a dataclass writes, in "<string>", have no name of their own.
-    named = "<" not in code.co_qualname and not code.co_filename.startswith("<")
-    if module.startswith("kernels.") and is_function and named:
-        called.add(f"{module}:{code.co_qualname}")
+    has_name = "<" not in code.co_qualname and not code.co_filename.startswith("<")
+    if module.startswith("kernels.") and is_function and has_name:
+        called_functions.add(f"{module}:{code.co_qualname}")
 
 
 def watch_launches() -> None:
@@ -163,14 +163,14 @@ def watch_launches() -> None:
 
 def note_launched(values: tuple | list) -> None:
     """Notes a kernel, and functions that are handed to it, also in tuples: they're compiled into it."""
-    for each in values:
-        if isinstance(each, tuple | list):
-            note_launched(each)
-        elif isinstance(function := getattr(each, "fn", None), FunctionType):
+    for value in values:
+        if isinstance(value, tuple | list):
+            note_launched(value)
+        elif isinstance(function := getattr(value, "fn", None), FunctionType):
             launched_functions.add(function)
 
 
 if __name__ == "sitecustomize":
     watch_calls()
-    mine = Path(__file__).with_name(f"{os.getpid()}{EXECUTED_SUFFIX}")
-    atexit.register(lambda: mine.write_text(json.dumps(sorted(executed_functions()))))
+    executed_file = Path(__file__).with_name(f"{os.getpid()}{EXECUTED_SUFFIX}")
+    atexit.register(lambda: executed_file.write_text(json.dumps(sorted(executed_functions()))))

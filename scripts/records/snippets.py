@@ -12,9 +12,9 @@ from scripts.records.digest import imported_names, memoized, short_hash, signifi
 from scripts.records.root import RecordError
 
 RANKS = "kernels.bench.parallel.ranks"  # a snippet that imports it runs in one process for each GPU
-PERCENT = {"extension": ".py", "format_name": "percent", "comment_magics": False}
-PYTHON = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
-PYTHON |= {"language_info": {"name": "python", "file_extension": ".py"}}
+PERCENT_FORMAT = {"extension": ".py", "format_name": "percent", "comment_magics": False}
+NOTEBOOK_METADATA = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+NOTEBOOK_METADATA |= {"language_info": {"name": "python", "file_extension": ".py"}}
 
 
 class Snippet:
@@ -28,7 +28,9 @@ class Snippet:
         self.name, self.source = name, source
         self._notebook = _notebook(name, source)
         self.code = {cell.id: cell.source for cell in self._notebook.cells if is_code(cell)}
-        self.digest = short_hash(*(text for tag, code in self.code.items() for text in (tag, _plain(name, tag, code))))
+        self.digest = short_hash(
+            *(text for tag, code in self.code.items() for text in (tag, _significant_code(name, tag, code)))
+        )
         self.in_ranks = any(each.startswith(RANKS) for each in imported_names(source))
 
     def notebook(self) -> NotebookNode:
@@ -43,14 +45,14 @@ def snippet(name: str, source: str) -> Snippet:
 
 def paths(root: Path) -> dict[str, Path]:
     """Returns snippet -> its file. A name occurs once over all chapters, because the site has snippets/NAME/."""
-    found: dict[str, Path] = {}
+    by_name: dict[str, Path] = {}
     files = (path for path in (root / "snippets").glob("*/*.py") if not path.name.startswith("."))
     for path in sorted(files, key=lambda path: (path.stem, path)):
-        if path.stem in found:
-            places = " and ".join(each.relative_to(root).as_posix() for each in (found[path.stem], path))
+        if path.stem in by_name:
+            places = " and ".join(each.relative_to(root).as_posix() for each in (by_name[path.stem], path))
             raise RecordError(f"two snippets are called {path.stem}: {places}")
-        found[path.stem] = path
-    return found
+        by_name[path.stem] = path
+    return by_name
 
 
 def is_code(cell: NotebookNode) -> bool:
@@ -59,17 +61,19 @@ def is_code(cell: NotebookNode) -> bool:
 
 def _notebook(name: str, source: str) -> NotebookNode:
     cells = []
-    for cell in jupytext.reads(source, fmt=PERCENT).cells:
+    for cell in jupytext.reads(source, fmt=PERCENT_FORMAT).cells:
         if is_code(cell):
             tag = _tag(name, cell)
             cells.append(nbformat.v4.new_code_cell(cell.source, id=tag, metadata={"tags": [tag]}))
         else:
-            prose = 1 + sum(other.cell_type == "markdown" for other in cells)
-            cells.append(nbformat.v4.new_markdown_cell(cell.source, id=f"prose-{prose}"))
+            number = 1 + sum(other.cell_type == "markdown" for other in cells)
+            cells.append(nbformat.v4.new_markdown_cell(cell.source, id=f"prose-{number}"))
     ids = [cell.id for cell in cells]
-    if twice := sorted({tag for tag in ids if ids.count(tag) > 1}):
-        raise RecordError(f"snippet {name}: more than one cell is tagged {', '.join(twice)}; each needs its own tag")
-    return nbformat.v4.new_notebook(cells=cells, metadata=PYTHON)
+    if duplicates := sorted({tag for tag in ids if ids.count(tag) > 1}):
+        raise RecordError(
+            f"snippet {name}: more than one cell is tagged {', '.join(duplicates)}; each needs its own tag"
+        )
+    return nbformat.v4.new_notebook(cells=cells, metadata=NOTEBOOK_METADATA)
 
 
 def _tag(name: str, cell: NotebookNode) -> str:
@@ -80,7 +84,7 @@ def _tag(name: str, cell: NotebookNode) -> str:
     return tags[0]
 
 
-def _plain(name: str, tag: str, code: str) -> str:
+def _significant_code(name: str, tag: str, code: str) -> str:
     try:
         return significant_text(code)
     except SyntaxError as error:  # a magic is one

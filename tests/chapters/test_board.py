@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from scripts.chapters.board import NEW, OLD, Board, OffTheBoard
+from scripts.chapters.board import NEW_INK_COLOUR, OLD_INK_COLOUR, Board, OffTheBoard
 from scripts.chapters.handwriting import Unwritable
 from scripts.records import ROOT
 from scripts.site.pages import sheets
@@ -35,8 +35,8 @@ def parts(svg: str, colour: str) -> int:
 
 def test_what_is_new_has_its_colour_and_then_the_ink_of_all():
     board = example_board()
-    assert (parts(board.svg(1), NEW), parts(board.svg(1), OLD)) == (2, 0)
-    assert (parts(board.svg(2), NEW), parts(board.svg(2), OLD)) == (1, 1)
+    assert (parts(board.svg(1), NEW_INK_COLOUR), parts(board.svg(1), OLD_INK_COLOUR)) == (2, 0)
+    assert (parts(board.svg(2), NEW_INK_COLOUR), parts(board.svg(2), OLD_INK_COLOUR)) == (1, 1)
 
 
 def test_what_is_named_stays_when_all_else_is_rubbed_out():
@@ -62,7 +62,7 @@ def test_what_is_rubbed_out_is_read_no_more():
 def test_the_answer_can_be_kept_back():
     board = example_board()
     assert len(board.answers(2)) == 1 and not board.answers(1)
-    assert parts(board.svg(2, answers=0), NEW) == 0
+    assert parts(board.svg(2, answers=0), NEW_INK_COLOUR) == 0
 
 
 def test_answers_come_one_after_the_other():
@@ -71,8 +71,8 @@ def test_answers_come_one_after_the_other():
     for text in ("three", "four"):
         with board.answer():
             board.words(100, 200, text)
-    bare = parts(board.svg(3, answers=0), NEW)
-    assert bare == 0 < parts(board.svg(3, answers=1), NEW) < parts(board.svg(3), NEW)
+    bare = parts(board.svg(3, answers=0), NEW_INK_COLOUR)
+    assert bare == 0 < parts(board.svg(3, answers=1), NEW_INK_COLOUR) < parts(board.svg(3), NEW_INK_COLOUR)
 
 
 def test_what_runs_off_the_board_is_refused():
@@ -108,11 +108,11 @@ def test_the_same_board_is_drawn_alike_each_time():
 def test_no_words_lie_over_others(name):
     board = sheets.board(name)
     for step in range(1, board.steps + 1):
-        words = [ink for ink in board.ink if ink.text and ink.on(step)]
+        words = [ink for ink in board.ink if ink.text and ink.is_visible(step)]
         over = [
             (a.text, b.text)
             for a, b in combinations(words, 2)
-            if overlap(a.area, b.area) and not 0 < a.lifted <= b.answer
+            if overlap(a.area, b.area) and not 0 < a.removed_by_answer <= b.answer
         ]
         assert over == [], f"step {step}"
 
@@ -127,7 +127,7 @@ def test_a_third_of_the_later_pictures_show_old_marks_beside_new_ones():
     for name in BOARDS:
         board = sheets.board(name)
         steps = range(2, board.steps + 1)
-        old = [sum(ink.on(step) and ink.step < step for ink in board.ink) for step in steps]
+        old = [sum(ink.is_visible(step) and ink.step < step for ink in board.ink) for step in steps]
         later, kept[name] = later + len(steps), sum(marks >= 3 for marks in old)
     assert sum(kept.values()) >= later / 3, kept
 
@@ -135,7 +135,7 @@ def test_a_third_of_the_later_pictures_show_old_marks_beside_new_ones():
 @pytest.mark.parametrize("name", BOARDS)
 def test_every_step_draws_something_and_says_what(name):
     board = sheets.board(name)
-    for step, shows in enumerate(board.alternatives, 1):
+    for step, shows in enumerate(board.step_descriptions, 1):
         assert any(ink.step == step for ink in board.ink), f"step {step} draws nothing"
         says = len(shows.split()) > 4 and shows.endswith(".")
         assert says, f"step {step} of scripts/chapters/{name}/board.py: say in sentences what it shows, not {shows!r}"

@@ -13,7 +13,7 @@ import nbformat
 
 from scripts.records import METADATA, ROOT, TABLE, Reader
 from scripts.records.digest import Modules
-from scripts.records.kernel_outcomes import RANDOM_CASES, TESTS, digest_of_file, digest_of_random_cases, keep
+from scripts.records.kernel_outcomes import RANDOM_CASES, TESTS, digest_of_file, digest_of_random_cases, save_outcomes
 from scripts.records.reader import record_path
 from scripts.records.record_file import write
 
@@ -147,8 +147,8 @@ def keep_suites(texts: Texts, root: Path) -> None:
         | {"ran": texts.ran(test), "digest": digest_of_file(modules, test)}
         for test, passed in ((PASSED, {"test_a": 1}), (SKIPPED, {}))
     }
-    keep(root, TESTS, {"files": outcomes})
+    save_outcomes(root, TESTS, {"files": outcomes})
     failure = {key: texts(key) for key in ("form", "seed", "case", "why")}
     cases = {"forms": {texts("forms"): {"cases": 1, "worst": 0.5}}, "seeds": [texts("seeds")], "seconds": 1.0}
     cases |= {"failed": texts("failed"), "failures": [failure], "ran": texts.ran("cases")}
-    keep(root, RANDOM_CASES, cases | {"digest": digest_of_random_cases(modules)})
+    save_outcomes(root, RANDOM_CASES, cases | {"digest": digest_of_random_cases(modules)})

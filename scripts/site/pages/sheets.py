@@ -188,7 +188,7 @@ class Sheets:
 
     def step(self, name: str, number: int, step: Step, begins: dict, home: str, alone: bool) -> str:
         drawn_board, picture = self.boards[name], f"{home}{FOLDER}/{name}/{number + 1}"
-        shows = escape(drawn_board.alternatives[number])
+        shows = escape(drawn_board.step_descriptions[number])
         before = " ".join(f"{home}{FOLDER}/{name}/{each}" for each in asks(drawn_board, number + 1))
         ask = f' data-ask="{before}"' if before else ""
         minutes = "".join(f' data-m{version}="{each}"' for version, each in step.minutes.items())

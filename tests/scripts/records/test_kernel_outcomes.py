@@ -14,8 +14,8 @@ def pretend(project, **ran) -> None:
     """Keeps what a run of the tests and one of random cases would have left."""
     modules, ran = Modules(project.root), {"ran": WHERE | ran}
     files = {file: ran | {"digest": kernel_outcomes.digest_of_file(modules, file)} for file in ALL}
-    kernel_outcomes.keep(project.root, kernel_outcomes.TESTS, {"files": files})
-    kernel_outcomes.keep(
+    kernel_outcomes.save_outcomes(project.root, kernel_outcomes.TESTS, {"files": files})
+    kernel_outcomes.save_outcomes(
         project.root,
         kernel_outcomes.RANDOM_CASES,
         ran | {"failed": 0, "digest": kernel_outcomes.digest_of_random_cases(modules)},
@@ -67,10 +67,10 @@ def test_what_was_edited_is_broken_or_ran_elsewhere_is_refused(project, place):
     for old, new, said in [("0123abcd", "4567cdef", "its checksum fails"), (":", "", "can't be read")]:
         project.edit(place, old, new)
         with pytest.raises(RecordError, match=f"{place} .*{said}.*run the tests on a GPU again"):
-            kernel_outcomes.load(project.root, place)
+            kernel_outcomes.load_outcomes(project.root, place)
     pretend(project, gpu="NVIDIA B999")
     with pytest.raises(RecordError, match=f"{place} .*'NVIDIA B999'"):
-        kernel_outcomes.load(project.root, place)
+        kernel_outcomes.load_outcomes(project.root, place)
 
 
 def test_ours_can_be_read_and_no_random_case_failed():

@@ -10,7 +10,7 @@ from mkdocs.config import load_config
 
 from scripts import records
 from scripts.records import ROOT
-from scripts.records.kernel_outcomes import RANDOM_CASES, TESTS, digest_of_file, digest_of_random_cases, keep
+from scripts.records.kernel_outcomes import RANDOM_CASES, TESTS, digest_of_file, digest_of_random_cases, save_outcomes
 from scripts.site.fences import Fences
 from scripts.site.fences.page import FenceError, PageContext
 
@@ -63,7 +63,7 @@ class FakeReader(records.Reader):
 
     def read(self, name):
         self.path(name)
-        self._asked.add(name)
+        self._names_read.add(name)
         if isinstance(self.kept[name], Exception):
             raise self.kept[name]
         return self.kept[name]
@@ -107,10 +107,12 @@ class Renderer:
             for where, outcomes in runs
             for path, outcome in outcomes.items()
         }
-        keep(self.root, TESTS, {"files": files})
+        save_outcomes(self.root, TESTS, {"files": files})
 
     def keep_cases(self, **kept):
-        keep(self.root, RANDOM_CASES, {"ran": RAN, "digest": digest_of_random_cases(self.shelf.modules)} | kept)
+        save_outcomes(
+            self.root, RANDOM_CASES, {"ran": RAN, "digest": digest_of_random_cases(self.shelf.modules)} | kept
+        )
 
     def html(self, text, is_earlier=False):
         self.fences.set_page(PageContext("chapters/one/", text, self.first_line, "chapters/one/index.md", is_earlier))

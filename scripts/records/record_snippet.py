@@ -12,7 +12,7 @@ from scripts.records.snippets import is_code
 MAX_KB = 200  # a page is to be read
 
 
-def run(name: str) -> None:
+def record_snippet(name: str) -> None:
     """Runs one snippet and writes its record.
 
     Raises:
@@ -24,7 +24,7 @@ def run(name: str) -> None:
     snippet, before = reader.snippet(name), reader.digests(name)
     notebook = snippet.notebook()
     cells = [*filter(is_code, notebook.cells)]
-    provenance = asyncio.run(execute(name, cells, ranks_of(name) if snippet.in_ranks else 1))
+    provenance = asyncio.run(execute(name, cells, rank_count(name) if snippet.in_ranks else 1))
     if provenance["interpreter"]:
         raise RecordError(f"{name} switched Triton's interpreter on; a record is made on a GPU")
     if not provenance["executed"]:
@@ -40,7 +40,7 @@ def run(name: str) -> None:
     write(record_path(reader.path(name)), notebook)
 
 
-def ranks_of(name: str) -> int:
+def rank_count(name: str) -> int:
     """Returns how many GPUs work together here, a power of two; 1 if there are none, which the run refuses."""
     try:
         import torch
