@@ -72,7 +72,7 @@ class Copy:
         self.root = root
         for name in ("docs", "kernels", "scripts", "snippets", "tests"):
             shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
-        for name in ("mkdocs.yml", "LICENSE"):
+        for name in ("mkdocs.yml", "LICENSE", "pyproject.toml"):
             shutil.copy(ROOT / name, root)
         (root / "node_modules").symlink_to(ROOT / "node_modules")
         reader = records.Reader(root)

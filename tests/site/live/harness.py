@@ -1,4 +1,4 @@
-"""Checks of a model: what it is asked, what its oracle says, and which change to its source has to be noticed."""
+"""A check calls a model with many cases, compares its answers with an oracle's, and puts a mistake into its source."""
 
 import json
 import math
@@ -15,36 +15,36 @@ MODEL_CALLS = Path(__file__).with_name("model_calls.js").read_text()
 
 @dataclass(frozen=True)
 class OracleCheck:
-    asks: str  # "dot: turn" is a function of dot.model.js, or what model_calls.js makes of several
+    call: str  # "dot: turn" is a function of dot.model.js, or what model_calls.js makes of several
     oracle: Callable[[list], Iterable]  # all cases -> what is true of each
     cases: Callable[[], list]  # the arguments of each call, random ones and special ones
-    wrong: tuple[str, str]  # a piece of the source, and what a mistake makes of it
-    rel_tol: float = 0  # relative
-    abs_tol: float = 0  # absolute
-    also: tuple[tuple[str, str], ...] = ()  # other mistakes
+    mistake: tuple[str, str]  # a piece of the source, and what replaces it
+    rel_tol: float = 0
+    abs_tol: float = 0
+    other_mistakes: tuple[tuple[str, str], ...] = ()
 
     @property
     def module(self) -> str:
-        return f"{self.asks.partition(':')[0]}.model.js"
+        return f"{self.call.partition(':')[0]}.model.js"
 
     def answers(self, pieces: Pieces, cases: list) -> list:
         pieces.load(self.module)
-        module, name = f"modules[{json.dumps(self.module)}]", json.dumps(self.asks)
-        function = f"asks[{name}]?.({module}) ?? {module}[{json.dumps(self.asks.partition(': ')[2])}]"
-        pieces.engine.eval(f"{{ {MODEL_CALLS}; modules.check = {{ asked: {function} }}; }} 0")
+        module, name = f"modules[{json.dumps(self.module)}]", json.dumps(self.call)
+        function = f"calls[{name}]?.({module}) ?? {module}[{json.dumps(self.call.partition(': ')[2])}]"
+        pieces.engine.eval(f"{{ {MODEL_CALLS}; modules.check = {{ function: {function} }}; }} 0")
         pieces.loaded.add("check")
-        return pieces.calls("check", "asked", cases)
+        return pieces.calls("check", "function", cases)
 
-    def faults(self, pieces: Pieces, few: bool = False) -> list:
-        """Cases in which the model isn't right, each with what it said and what is true; of all cases, or of a few."""
+    def faults(self, pieces: Pieces, sample: bool = False) -> list:
+        """The cases that the model gets wrong, each with its answer and the truth.  ``sample``: try some of them only."""
         cases = self.cases()
-        cases = cases[:: len(cases) // FEW] + cases[-FEW // 4 :] if few and len(cases) > FEW else cases
+        cases = cases[:: len(cases) // FEW] + cases[-FEW // 4 :] if sample and len(cases) > FEW else cases
         answers, truths = self.answers(pieces, cases), list(self.oracle(cases))
         assert len(cases) == len(answers) == len(truths) > 0
         return [
             (case, answer, truth)
             for case, answer, truth in zip(cases, answers, truths, strict=True)
-            if not same(answer, truth, self.rel_tol, self.abs_tol)
+            if not is_close(answer, truth, self.rel_tol, self.abs_tol)
         ]
 
     def with_mistake(self, pieces: Pieces, folder: Path, mistake: tuple[str, str]) -> Pieces:
@@ -57,19 +57,19 @@ class OracleCheck:
         return Pieces(folder)
 
 
-def each(oracle: Callable) -> Callable[[list], list]:
-    """An oracle that is asked one case at a time."""
+def per_case(oracle: Callable) -> Callable[[list], list]:
+    """Makes an oracle for a list of cases from one for a single case."""
     return lambda cases: [oracle(*case) for case in cases]
 
 
-def same(actual, expected, rel_tol: float, abs_tol: float) -> bool:
+def is_close(actual, expected, rel_tol: float, abs_tol: float) -> bool:
     if hasattr(expected, "tolist"):
         expected = expected.tolist()
     if isinstance(expected, dict):
-        return all(same(actual[key], value, rel_tol, abs_tol) for key, value in expected.items())
+        return all(is_close(actual[key], value, rel_tol, abs_tol) for key, value in expected.items())
     if isinstance(expected, list | tuple):
         return len(actual) == len(expected) and all(
-            same(*pair, rel_tol, abs_tol) for pair in zip(actual, expected, strict=True)
+            is_close(*pair, rel_tol, abs_tol) for pair in zip(actual, expected, strict=True)
         )
     if isinstance(expected, bool | str | None):
         return actual == expected

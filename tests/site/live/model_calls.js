@@ -1,5 +1,5 @@
 // What the oracle checks ask of more than one function of a model at once; `m` is the module.
-const asks = {
+const calls = {
   "online_softmax: sums": (m) => (scores, block) => m.readInBlocks(scores, block).steps.slice(1).map(({ max, sum }) => [max, sum]),
   "online_softmax: instants": (m) => (scores, block) => {
     const run = m.readInBlocks(scores, block);
@@ -39,7 +39,7 @@ const asks = {
     m.shares(lengths, block, programs).flatMap(({ program, sequence, begin, count, whole }) => Array.from({ length: count }, (_, i) => [program, sequence, begin + i, whole])),
   "decode: row": (m) => (keys, values, query, scale, block, cuts, topLeft) => {
     const part = (stop, i) => m.partOf(keys, values, query, scale, block, cuts[i], stop - cuts[i], topLeft);
-    return asks["decode: merged"](m)(cuts.slice(1).map(part));
+    return calls["decode: merged"](m)(cuts.slice(1).map(part));
   },
   "decode: merged": (m) => (parts) => [m.merge(parts).output, m.merge(parts).lse],
   "cost: all": (m) => (s) => [m.squareBytes(s), m.rowBytes(s), m.qkvoBytes(s), m.eagerPeakBytes(s), m.fusedPeakBytes(s), m.attentionFlops(s), m.attentionFlops(s, true)],
@@ -63,7 +63,7 @@ const asks = {
     return [sent, computing / fetching, hidden];
   },
   "bits: read": (m) => (name, code) => {
-    const [value, ...beside] = asks["bits: around"](m)(name, code);
+    const [value, ...beside] = calls["bits: around"](m)(name, code);
     return [value, m.fields(m.FORMATS[name], code), ...(Number.isFinite(value) ? beside : [null, null])];
   },
   "bits: around": (m) => (name, code) => {
@@ -72,7 +72,7 @@ const asks = {
   },
   "bits: stored": (m) => (name, number) => {
     const code = m.encode(m.FORMATS[name], number);
-    return [code, ...asks["bits: around"](m)(name, code)];
+    return [code, ...calls["bits: around"](m)(name, code)];
   },
   "bits: encoded": (m) => (name, number) => m.encode(m.FORMATS[name], number),
   "quantized_block: quantized": (m) => (name, row, given) => {
@@ -80,7 +80,7 @@ const asks = {
     const codes = m.pack(m.SCHEMES[name], blocks.flatMap(({ codes }) => codes));
     return [codes, blocks.flatMap(({ scale }) => scale ?? []), tensor, blocks.flatMap(({ decoded }) => decoded)];
   },
-  "quantized_block: decoded": (m) => (name, row) => asks["quantized_block: quantized"](m)(name, row)[3],
+  "quantized_block: decoded": (m) => (name, row) => calls["quantized_block: quantized"](m)(name, row)[3],
   "one_head: words": (m) => () => m.WORDS,
   "one_head: clicks": (m) => (wrong, slowly) => {
     const steps = m.launch(m.WORDS, wrong);

@@ -10,7 +10,7 @@ from kernels.bench.hardware import H100, NVLINK
 from kernels.bench.parallel.cost import Part, min_tokens_to_overlap, sent_bytes
 from kernels.serving.cache import KVCache
 from scripts import records
-from tests.site.live.harness import OracleCheck, each
+from tests.site.live.harness import OracleCheck, per_case
 
 MANY = 3000
 REL_TOL = 1e-12
@@ -20,12 +20,12 @@ PEAK = {"H100": "bf16 peak", "H200": "bf16 peak", "A100": "fp16 tensor core peak
 
 @cache
 def shapes() -> list[list[dict]]:
-    drawn = random.Random(0)
-    random_ones = [[{name: drawn.randint(1, most) for name, most in MAX.items()}] for _ in range(MANY)]
-    return [[dict.fromkeys(MAX, 1)], *random_ones]
+    rng = random.Random(0)
+    random_shapes = [[{name: rng.randint(1, most) for name, most in MAX.items()}] for _ in range(MANY)]
+    return [[dict.fromkeys(MAX, 1)], *random_shapes]
 
 
-@each
+@per_case
 def costs(shape):
     setting = tuple(shape.values())
     n, dim, size, heads, batch = setting
@@ -49,9 +49,9 @@ PRINTED = {
 }  # fmt: skip
 
 
-@each
-def held(shape, memory):
-    """What is held at each step, and the step where it bursts: just full isn't burst."""
+@per_case
+def bytes_held(shape, memory):
+    """The bytes held at each step, and the step where it bursts: just full isn't burst."""
     row, square = cost.qkvo_bytes(*shape.values()) / 4, cost.square_bytes(shape["n"], *list(shape.values())[2:])
     peak = 3 * row + cost.eager_peak_bytes(*shape.values())
     steps = [3 * row, 3 * row + square, *[3 * row + 2 * square] * 2, peak, 4 * row]
@@ -59,10 +59,10 @@ def held(shape, memory):
 
 
 def memories() -> list:
-    drawn = random.Random(1)
+    rng = random.Random(1)
     small_site = {"n": 8, "dim": 2, "bytes": 4, "heads": 1, "batch": 1}
     peak = 3 * 64 + cost.eager_peak_bytes(8, 2, 4)
-    return [[shape, 10 ** drawn.uniform(3, 16)] for (shape,) in shapes()] + [[small_site, peak], [small_site, peak - 1]]
+    return [[shape, 10 ** rng.uniform(3, 16)] for (shape,) in shapes()] + [[small_site, peak], [small_site, peak - 1]]
 
 
 FORMS = {
@@ -74,7 +74,7 @@ FORMS = {
 }
 
 
-@each
+@per_case
 def traffic(form, shape):
     """Of each kernel the bytes read and written; and how often the square goes, with its bytes."""
     trips = {"typed": 6, "textbook": 4, "fused": 0}[form]
@@ -84,15 +84,15 @@ def traffic(form, shape):
 
 def kernels() -> list:
     """Kernels on chips of any kind, some with a time; and one at the ridge."""
-    drawn = random.Random(0)
-    wide = lambda low, high: 10 ** drawn.uniform(low, high)
+    rng = random.Random(0)
+    wide = lambda low, high: 10 ** rng.uniform(low, high)
     work = lambda: {"flops": wide(3, 18), "moved": wide(2, 14)}
     chips = lambda: {"peak": wide(11, 16), "bandwidth": wide(10, 13)}
     ridge = [{"flops": 600, "moved": 2}, {"peak": 3e12, "bandwidth": 1e10}, 0]
-    return [[work(), chips(), drawn.choice([0, wide(-7, 2)])] for _ in range(MANY)] + [ridge]
+    return [[work(), chips(), rng.choice([0, wide(-7, 2)])] for _ in range(MANY)] + [ridge]
 
 
-@each
+@per_case
 def under_the_roof(work, chip, seconds):
     intensity = work["flops"] / work["moved"]
     limit = cost.attainable(intensity, chip["peak"], chip["bandwidth"])
@@ -107,43 +107,43 @@ def examples(_) -> list:
 @cache
 def models() -> list:
     """Models, each with a context, a batch, a format, and GPUs."""
-    drawn = random.Random(0)
+    rng = random.Random(0)
 
     def model() -> dict:
-        kv_heads, dim = drawn.randint(1, 32), 16 * drawn.randint(1, 16)
-        heads = {"heads": kv_heads * drawn.randint(1, 16), "kvHeads": kv_heads}
-        return {"layers": drawn.randint(1, 130), **heads, "dim": dim, "weights": drawn.uniform(1e8, 1e12)}
+        kv_heads, dim = rng.randint(1, 32), 16 * rng.randint(1, 16)
+        heads = {"heads": kv_heads * rng.randint(1, 16), "kvHeads": kv_heads}
+        return {"layers": rng.randint(1, 130), **heads, "dim": dim, "weights": rng.uniform(1e8, 1e12)}
 
-    size = lambda: [drawn.randint(1, 2**20), drawn.randint(1, 1024)]
-    return [[model(), *size(), drawn.choice(("bf16", "fp8", "nvfp4")), 2 ** drawn.randint(0, 4)] for _ in range(MANY)]
+    size = lambda: [rng.randint(1, 2**20), rng.randint(1, 1024)]
+    return [[model(), *size(), rng.choice(("bf16", "fp8", "nvfp4")), 2 ** rng.randint(0, 4)] for _ in range(MANY)]
 
 
 @cache
-def of_a_token(kv_heads: int, dim: int, format: str) -> int:
+def token_bytes(kv_heads: int, dim: int, format: str) -> int:
     """What a real cache gives it, in one layer."""
     table = torch.zeros(1, 1, dtype=int)
     return KVCache(table, kv_heads=kv_heads, head_dim=dim, format=format, device="cpu").bytes_per_token
 
 
-@each
+@per_case
 def work(model, n, batch, format, gpus):
     """A token, a prefill, and a step of decode, which is one query on the cache."""
     layers, heads, kv_heads, dim, weights = model.values()
-    token = layers * of_a_token(kv_heads, dim, format)
+    token = layers * token_bytes(kv_heads, dim, format)
     causal = layers * cost.attention_flops(n, dim, heads, batch, causal=True)
     rows = layers * sum(cost.qkvo_bytes(n, dim, 2, count, batch) / 2 for count in (heads, kv_heads))
     one = layers * (cost.attention_flops(n, dim, heads, batch) // n)
-    of_weights = lambda words: {"flops": 2 * weights * words, "bytes": 2 * weights}
-    prefill = {"attention": {"flops": causal, "bytes": rows}, "weights": of_weights(n * batch)}
-    return [token, prefill, {"attention": {"flops": one, "bytes": token * n * batch}, "weights": of_weights(batch)}]
+    weight_work = lambda words: {"flops": 2 * weights * words, "bytes": 2 * weights}
+    prefill = {"attention": {"flops": causal, "bytes": rows}, "weights": weight_work(n * batch)}
+    return [token, prefill, {"attention": {"flops": one, "bytes": token * n * batch}, "weights": weight_work(batch)}]
 
 
-@each
-def fitting(model, n, batch, format, gpus):
+@per_case
+def memory_use(model, n, batch, format, gpus):
     """As many sequences as fit, and as many tokens."""
     layers, heads, kv_heads, dim, weights = model.values()
     memory = gpus * H100["hbm"].value
-    token, free = layers * of_a_token(kv_heads, dim, format), max(0, memory - 2 * weights)
+    token, free = layers * token_bytes(kv_heads, dim, format), max(0, memory - 2 * weights)
     fits = {"sequences": free // (token * n), "longest": free // (token * batch)}
     peaks = {
         "unfused": cost.eager_peak_bytes(n, dim, 2, heads, batch),
@@ -152,45 +152,45 @@ def fitting(model, n, batch, format, gpus):
     return peaks | fits | {"all": memory, "cache": token * n * batch}
 
 
-@each
-def ringed(model, tokens, batch, _, gpus):
+@per_case
+def ring_times(model, tokens, batch, _, gpus):
     """What a ring sends; computing beside fetching; and whether the one hides the other."""
     part = Part(tokens, model["heads"], model["kvHeads"], model["dim"])
-    least = min_tokens_to_overlap(part, H100["bf16 peak"].value, NVLINK["H100"].value, causal=True)
-    return [model["layers"] * batch * sent_bytes("ring", gpus, part), tokens / least, tokens >= least]
+    least_tokens = min_tokens_to_overlap(part, H100["bf16 peak"].value, NVLINK["H100"].value, causal=True)
+    return [model["layers"] * batch * sent_bytes("ring", gpus, part), tokens / least_tokens, tokens >= least_tokens]
 
 
-@each
+@per_case
 def limit(flops, moved, chips):
     return flops / cost.attainable(flops / moved, H100["bf16 peak"].value, H100["hbm bandwidth"].value) / chips
 
 
-@each
-def least(parts):
+@per_case
+def least_time(parts):
     """One part may compute while another reads, but neither kind of work shrinks."""
     return max(sum(part[kind] for part in parts) for kind in ("arithmetic", "memory"))
 
 
 CHECKS = [
     OracleCheck("cost: all", costs, shapes, ("2 * squareBytes(shape)", "squareBytes(shape)"), rel_tol=REL_TOL),
-    OracleCheck("cost: attainable", each(cost.attainable),
+    OracleCheck("cost: attainable", per_case(cost.attainable),
         lambda: [[10**x, 10**y, 1e12] for x in range(-3, 7) for y in (9, 13, 16)], ("Math.min(peak", "Math.max(peak")),
-    OracleCheck("cost: chip", each(chip), lambda: [[name] for name in PEAK], ("memory: 141e9", "memory: 143e9"), rel_tol=REL_TOL),
-    OracleCheck("units: printed", each(lambda *asked: PRINTED[asked]), lambda: [list(asked) for asked in PRINTED],
+    OracleCheck("cost: chip", per_case(chip), lambda: [[name] for name in PEAK], ("memory: 141e9", "memory: 143e9"), rel_tol=REL_TOL),
+    OracleCheck("units: printed", per_case(lambda *case: PRINTED[case]), lambda: [list(case) for case in PRINTED],
         ("scaled(bytes, 1024", "scaled(bytes, 1000")),
-    OracleCheck("balloon: held", held, memories, ("> memory", ">= memory"), rel_tol=REL_TOL),
+    OracleCheck("balloon: held", bytes_held, memories, ("> memory", ">= memory"), rel_tol=REL_TOL),
     OracleCheck("hbm_trips: by kernel", traffic, lambda: [[form, shape] for (shape,) in shapes() for form in FORMS],
         ("read.map(trip(kernel, true))", "read.map(trip(kernel, false))"), rel_tol=REL_TOL),
     OracleCheck("roofline: place", under_the_roof, kernels, ("flops / bytes", "bytes / flops"), rel_tol=REL_TOL),
     OracleCheck("roofline: examples", examples, lambda: [[]], ("5 * n * n", "4 * n * n"), rel_tol=1e-6),
     OracleCheck("calculator: work", work, models, ("row(heads) + row(kvHeads)", "row(heads) + row(heads)"), rel_tol=REL_TOL),
-    OracleCheck("calculator: memory", fitting, models, ("free / (token * batch)", "free / token"), rel_tol=1e-9),
+    OracleCheck("calculator: memory", memory_use, models, ("free / (token * batch)", "free / token"), rel_tol=1e-9),
     OracleCheck("calculator: limit", limit,
         lambda: [[10**x, 10**y, many] for x in range(6, 19) for y in range(3, 15) for many in (1, 16)],
         ("flops / (peak * chips)", "flops / (bandwidth * chips)"), rel_tol=REL_TOL),
-    OracleCheck("calculator: leastTime", least,
+    OracleCheck("calculator: leastTime", least_time,
         lambda: [[[{"arithmetic": 3.0, "memory": more}, {"arithmetic": 1.0, "memory": 2.5}]] for more in (1.0, 2.0)],
         ("sum + each.memory", "sum + each.arithmetic")),
-    OracleCheck("calculator: ring", ringed, lambda: [[model, 1 + n % 2**13, *more] for model, n, *more in models()],
+    OracleCheck("calculator: ring", ring_times, lambda: [[model, 1 + n % 2**13, *more] for model, n, *more in models()],
         ("...part, heads: kvHeads", "...part, heads"), rel_tol=1e-9),
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from kernels.formats.value import Kind, decode, encode, fields, neighbours
 from scripts import records
 from tests.kernels.formats.value_oracle import FORMATS as SMALL
 from tests.kernels.formats.value_oracle import boundaries, codes_of, random_bits
-from tests.site.live.harness import OracleCheck, each
+from tests.site.live.harness import OracleCheck, per_case
 
 MANY = 2000
 INF = math.inf
@@ -26,49 +26,57 @@ WIDE = {"FP32": torch.float32, "BF16": torch.bfloat16, "FP16": torch.float16}
 SPECIAL = [0.0, -0.0, INF, -INF, math.nan, 1e300, -1e300, 5e-324, 65519.99, 65520.0, 3.4e38, 3.5e38]
 
 
-@each
-def read(name, code):
+@per_case
+def number_and_fields(name, code):
     """The number, its fields, and its neighbours."""
     format, code = FORMATS[name], torch.tensor([code], dtype=torch.uint8)
-    value, beside = decode(code, format), [None, None]
+    value, below_and_above = decode(code, format), [None, None]
     sign, exponent, mantissa, kind = (int(field) for field in fields(code, format))
     if value.isfinite():
         around = neighbours(value, format)
-        beside = [float(x) if x.isfinite() else None for x in (around.below, around.above)]
+        below_and_above = [float(x) if x.isfinite() else None for x in (around.below, around.above)]
     return [
         float(value),
         {"sign": sign, "exponent": exponent, "mantissa": mantissa, "kind": KINDS[Kind(kind)]},
-        *beside,
+        *below_and_above,
     ]
 
 
 def numbers() -> list:
     """Random ones, every number of a format, every tie and what is just beside; and the ends."""
-    drawn = random_bits(MANY).double()
-    common = torch.cat([drawn, drawn.sign() * drawn.abs() ** 0.1, torch.tensor(SPECIAL, **DOUBLE)]).tolist()
-    return [[name, x] for name, one in FORMATS.items() for x in common + boundaries(one, torch.float64).tolist()]
+    random_numbers = random_bits(MANY).double()
+    common = torch.cat(
+        [random_numbers, random_numbers.sign() * random_numbers.abs() ** 0.1, torch.tensor(SPECIAL, **DOUBLE)]
+    ).tolist()
+    return [[name, x] for name, format in FORMATS.items() for x in common + boundaries(format, torch.float64).tolist()]
 
 
-def encoded(cases: list) -> list:
-    of = {name: [x for one, x in cases if one == name] for name in FORMATS}
-    codes = {name: iter(encode(torch.tensor(x, **DOUBLE), FORMATS[name]).int().tolist()) for name, x in of.items()}
+def codes_of_all(cases: list) -> list:
+    numbers_by_format = {name: [x for format, x in cases if format == name] for name in FORMATS}
+    codes = {
+        name: iter(encode(torch.tensor(x, **DOUBLE), FORMATS[name]).int().tolist())
+        for name, x in numbers_by_format.items()
+    }
     return [next(codes[name]) for name, _ in cases]
 
 
 def wide_numbers() -> list:
     """Random codes, their ties and what is just beside."""
-    drawn = torch.randint(-(2**31), 2**31, (MANY,), generator=torch.Generator().manual_seed(1))
-    found = []
+    bits = torch.randint(-(2**31), 2**31, (MANY,), generator=torch.Generator().manual_seed(1))
+    cases = []
     for name, dtype in WIDE.items():
-        x = (drawn.int() if dtype == torch.float32 else (drawn >> 16).short()).view(dtype)
+        x = (bits.int() if dtype == torch.float32 else (bits >> 16).short()).view(dtype)
         ties = (x.double() + torch.nextafter(x, torch.tensor(INF, dtype=dtype)).double())[x.isfinite()] / 2
-        near = [torch.nextafter(ties, torch.tensor(way * INF, **DOUBLE)) for way in (1, -1)]
-        found += [[name, one] for one in torch.cat([ties, *near, x.double(), torch.tensor(SPECIAL, **DOUBLE)]).tolist()]
-    return [case for case in found if not math.isnan(case[1])]
+        beside_ties = [torch.nextafter(ties, torch.tensor(way * INF, **DOUBLE)) for way in (1, -1)]
+        cases += [
+            [name, number]
+            for number in torch.cat([ties, *beside_ties, x.double(), torch.tensor(SPECIAL, **DOUBLE)]).tolist()
+        ]
+    return [case for case in cases if not math.isnan(case[1])]
 
 
-@each
-def stored(name, number):
+@per_case
+def code_and_neighbours(name, number):
     """The code, what it stands for, and the numbers below and above that."""
     dtype = WIDE[name]
     x = torch.tensor(number, **DOUBLE).to(dtype)
@@ -96,17 +104,17 @@ def blocks() -> list:
         )
         x[0] *= 40 if i % 3 == 0 else 1
         rows.append(x.tolist())
-    asked = [("NVFP4", None), ("NVFP4", 0.5), ("MXFP4", None), ("FP8", None)]
-    return [[name, row, given] for row in [*rows, *HARD] for name, given in asked]
+    schemes = [("NVFP4", None), ("NVFP4", 0.5), ("MXFP4", None), ("FP8", None)]
+    return [[name, row, tensor_scale] for row in [*rows, *HARD] for name, tensor_scale in schemes]
 
 
-@each
-def quantized(name, row, given):
+@per_case
+def quantized_row(name, row, tensor_scale):
     """Bytes, scales, the tensor's scale, and what comes back."""
-    one = quantize(torch.tensor([row]), SCHEMES[name], tensor_scale=given)
-    scales = [] if one.scales is None else one.scales[0].int().tolist()
-    tensor = 1.0 if one.tensor_scale is None else float(one.tensor_scale)
-    return [one.codes[0].int().tolist(), scales, tensor, dequantize(one)[0].tolist()]
+    block = quantize(torch.tensor([row]), SCHEMES[name], tensor_scale=tensor_scale)
+    scales = [] if block.scales is None else block.scales[0].int().tolist()
+    scale_of_tensor = 1.0 if block.tensor_scale is None else float(block.tensor_scale)
+    return [block.codes[0].int().tolist(), scales, scale_of_tensor, dequantize(block)[0].tolist()]
 
 
 def recorded_rows() -> list:
@@ -114,19 +122,19 @@ def recorded_rows() -> list:
     return [[scheme, [row[name] for row in rows], name] for name in ("key", "value") for scheme in SCHEMES]
 
 
-@each
-def recorded(scheme, _, name):
+@per_case
+def recorded_row(scheme, _, name):
     return [one[scheme] for one in records.table("kv_rows", f"{name}_back")]
 
 
 CHECKS = [
-    OracleCheck("bits: read", read,
+    OracleCheck("bits: read", number_and_fields,
         lambda: [[name, code] for name, format in FORMATS.items() for code in codes_of(format).tolist()],
         ("exponent: 2, mantissa: 1, bias: 1", "exponent: 2, mantissa: 1, bias: 2")),
-    OracleCheck("bits: encoded", encoded, numbers, ("x - floor === 0.5 && floor % 2 === 1", "x - floor === 0.5"),
-        also=(("mantissa: 3, bias: 7, largest: 0x7e", "mantissa: 3, bias: 7, largest: 0x7f"),)),
-    OracleCheck("bits: stored", stored, wide_numbers, ("format.bits > 8 ? Math.fround(number) : number", "number")),
-    OracleCheck("quantized_block: quantized", quantized, blocks, ("fround(x * inverse)", "x / (blockScale * tensor)"),
-        also=(("codes[2 * i] + 16 * (codes[2 * i + 1] ?? 0)", "16 * codes[2 * i] + (codes[2 * i + 1] ?? 0)"),)),
-    OracleCheck("quantized_block: decoded", recorded, recorded_rows, ("- Math.floor(Math.log2(largest(scheme.element)))", "- 3"), rel_tol=1e-9),
+    OracleCheck("bits: encoded", codes_of_all, numbers, ("x - floor === 0.5 && floor % 2 === 1", "x - floor === 0.5"),
+        other_mistakes=(("mantissa: 3, bias: 7, largest: 0x7e", "mantissa: 3, bias: 7, largest: 0x7f"),)),
+    OracleCheck("bits: stored", code_and_neighbours, wide_numbers, ("format.bits > 8 ? Math.fround(number) : number", "number")),
+    OracleCheck("quantized_block: quantized", quantized_row, blocks, ("fround(x * inverse)", "x / (blockScale * tensor)"),
+        other_mistakes=(("codes[2 * i] + 16 * (codes[2 * i + 1] ?? 0)", "16 * codes[2 * i] + (codes[2 * i + 1] ?? 0)"),)),
+    OracleCheck("quantized_block: decoded", recorded_row, recorded_rows, ("- Math.floor(Math.log2(largest(scheme.element)))", "- 3"), rel_tol=1e-9),
 ]  # fmt: skip

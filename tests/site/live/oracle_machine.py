@@ -6,14 +6,14 @@ import random
 import torch
 
 from scripts.records import ROOT
-from tests.site.live.harness import OracleCheck, each
+from tests.site.live.harness import OracleCheck, per_case
 
 MANY = 2000
 CUTS = [[size, edge] for size in range(1, 25) for edge in range(1, size + 1)]
 
 
-@each
-def multiplied(size, edge):
+@per_case
+def tiled_product(size, edge):
     """A product by slices: what it fetches, and that the tiles make all of it."""
     first, second = torch.randint(9, (2, size, size))
     product, numbers = torch.zeros(size, size, dtype=torch.int64), 0
@@ -28,47 +28,47 @@ def multiplied(size, edge):
 
 def tensors() -> list:
     """The shape and strides of a tensor, its axes in any order, perhaps not all of it; and a shape to view it in."""
-    drawn = random.Random(0)
+    rng = random.Random(0)
 
     def tensor() -> torch.Tensor:
-        shape = [drawn.choice([1, 2, 2, 3, 4, 6]) for _ in range(drawn.randint(1, 3))]
+        shape = [rng.choice([1, 2, 2, 3, 4, 6]) for _ in range(rng.randint(1, 3))]
         whole = torch.arange(torch.Size(shape).numel()).view(shape)
-        turned = whole.permute(drawn.sample(range(len(shape)), len(shape)))
-        return turned[..., : drawn.randint(1, turned.shape[-1])] if drawn.random() < 0.3 else turned
+        permuted = whole.permute(rng.sample(range(len(shape)), len(shape)))
+        return permuted[..., : rng.randint(1, permuted.shape[-1])] if rng.random() < 0.3 else permuted
 
     def shape_of(size: int) -> list[int]:
         shape = []
         while size > 1 and len(shape) < 3:
-            shape.append(drawn.choice([divisor for divisor in range(1, size + 1) if size % divisor == 0]))
+            shape.append(rng.choice([divisor for divisor in range(1, size + 1) if size % divisor == 0]))
             size //= shape[-1]
         return [*shape, size]
 
-    made = [(one, shape_of(one.numel())) for one in (tensor() for _ in range(MANY))]
-    made.append((torch.arange(12).view(2, 3, 2).transpose(0, 1), [3, 4]))
-    return [[list(one.shape), list(one.stride()), view] for one, view in made]
+    cases = [(one, shape_of(one.numel())) for one in (tensor() for _ in range(MANY))]
+    cases.append((torch.arange(12).view(2, 3, 2).transpose(0, 1), [3, 4]))
+    return [[list(one.shape), list(one.stride()), view] for one, view in cases]
 
 
-@each
-def viewed(shape, strides, view):
+@per_case
+def view_strides(shape, strides, view):
     """A view exists just where PyTorch's doesn't raise; where it does, a line along some axis has unequal steps."""
     tensor = torch.arange(10_000).as_strided(shape, strides)
     try:
-        own = tensor.view(view)
+        result = tensor.view(view)
         return [
             tensor.flatten(),
-            [step if size > 1 else 0 for step, size in zip(own.stride(), view, strict=True)],
+            [step if size > 1 else 0 for step, size in zip(result.stride(), view, strict=True)],
             False,
         ]
     except RuntimeError:
         return [tensor.flatten(), None, True]
 
 
-@each
-def counted(shape, *_):
+@per_case
+def contiguous_and_swapped(shape, *_):
     whole = torch.arange(torch.Size(shape).numel()).view(shape)
-    turned = whole.transpose(0, -1)
-    in_order = turned.flatten().tolist() == [*range(whole.numel())]
-    return [list(whole.stride()), list(turned.stride()), in_order, whole.select(-1, shape[-1] - 1).flatten()]
+    swapped = whole.transpose(0, -1)
+    in_order = swapped.flatten().tolist() == [*range(whole.numel())]
+    return [list(whole.stride()), list(swapped.stride()), in_order, whole.select(-1, shape[-1] - 1).flatten()]
 
 
 def setting(stages=2, consumers=2, copy=0, product=512, softmax=512, bug="none") -> dict:
@@ -86,19 +86,19 @@ def bit(side: str, function: str):
     return lambda tile_number, stages: eval(ast.unparse(wait.args[1]), {"tile_number": tile_number, "STAGES": stages})
 
 
-@each
+@per_case
 def waits(setting, worker, side):
     """A slow copy holds up the consumers at every tile of K, and a slow softmax the producer once its ring is full."""
     stages, full = setting["stages"], side == "full"
-    of = bit(side, "wait_for_tile" if full else "fetch")
-    return [[tile % stages, of(tile, stages)] for tile in range(0 if full else stages, setting["blocks"])]
+    awaited_bit = bit(side, "wait_for_tile" if full else "fetch")
+    return [[tile % stages, awaited_bit(tile, stages)] for tile in range(0 if full else stages, setting["blocks"])]
 
 
 SLOW = [({"copy": 10**6}, 1, "full"), ({"softmax": 10**6}, 0, "empty")]
 
 
-@each
-def ended(setting):
+@per_case
+def outcome(setting):
     """Nothing hangs and nothing is read that isn't there; but with the wrong bit, or none, one of them happens."""
     work = (2 + 3 * setting["consumers"]) * setting["blocks"]
     return {"none": [False, False, work, True], "producer": [True, False, 0, True], "consumers": True, "greedy": True}[
@@ -117,12 +117,12 @@ def settings() -> list:
 
 
 CHECKS = [
-    OracleCheck("tile: all", multiplied, lambda: CUTS, ("Math.min(edge, size - top)", "edge"), rel_tol=1e-12),
-    OracleCheck("strides: viewed", viewed, tensors, ("- cells[0]) ? own : null", "- cells[0]) ? own : own")),
-    OracleCheck("strides: counted", counted, tensors, ("product(shape.slice(axis + 1)));", "product(shape.slice(axis)));")),
+    OracleCheck("tile: all", tiled_product, lambda: CUTS, ("Math.min(edge, size - top)", "edge"), rel_tol=1e-12),
+    OracleCheck("strides: viewed", view_strides, tensors, ("- cells[0]) ? own : null", "- cells[0]) ? own : own")),
+    OracleCheck("strides: counted", contiguous_and_swapped, tensors, ("product(shape.slice(axis + 1)));", "product(shape.slice(axis)));")),
     OracleCheck("hopper_ring: waits", waits, lambda: [[setting(i, 1, **slow), *who] for i in (1, 2, 3, 4) for slow, *who in SLOW],
         ('Number(side === "empty")', "0")),
-    OracleCheck("hopper_ring: ended", ended, settings, ("Math.max(now, free[unit])", "now")),
-    OracleCheck("hopper_ring: always busy", each(lambda setting: setting["stages"] == 2),  # by the chapter's clocks
+    OracleCheck("hopper_ring: ended", outcome, settings, ("Math.max(now, free[unit])", "now")),
+    OracleCheck("hopper_ring: always busy", per_case(lambda setting: setting["stages"] == 2),  # by the chapter's clocks
         lambda: [[setting(stages, copy=512)] for stages in (1, 2)], ("(last - first)", "last")),
 ]  # fmt: skip

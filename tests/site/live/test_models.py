@@ -12,7 +12,7 @@ CHECKS = [
     *oracle_one_head.CHECKS,
     *oracle_machine.CHECKS,
 ]
-each_check = pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.asks)
+each_check = pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.call)
 
 
 @each_check
@@ -23,10 +23,10 @@ def test_a_model_says_what_is_true(check, pieces):
 
 @each_check
 def test_a_mistake_is_noticed(check, pieces, tmp_path):
-    for mistake in (check.wrong, *check.also):
-        with_mistake = check.with_mistake(pieces, tmp_path, mistake)
+    for mistake in (check.mistake, *check.other_mistakes):
+        mistaken = check.with_mistake(pieces, tmp_path, mistake)
         try:
-            assert check.faults(with_mistake, few=True), mistake
+            assert check.faults(mistaken, sample=True), mistake
         except KeyError:  # an answer that lacks something
             continue
 

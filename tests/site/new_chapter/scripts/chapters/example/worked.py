@@ -1,0 +1,4 @@
+"""The example: two numbers, and their sum."""
+
+NUMBERS = (3, 4)
+SUM = 7

@@ -1,0 +1,5 @@
+# %% [markdown]
+# # An example
+
+# %% tags=["show"]
+print("example")
