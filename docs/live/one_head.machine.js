@@ -54,8 +54,9 @@ export const lift = (now, tensor) =>
 function layout(width, tall) {
   const small = tall === HEIGHTS[0];
   const [tile, wide, cell, height, floor] = small ? [22, 34, 34, 20, 15] : [42, 56, 44, 28, 18];
-  const [y, top, name, left] = small ? [94, 142, 55, 0] : [108, 178, 94, 94];
-  const [apart, end] = [(width - left - 3 * KEYS * tile - PROGRAMS * wide) / 3, width - (width < BESIDE ? 0 : LISTING)];
+  const [y, top, name] = small ? [94, 142, 55] : [108, 178, 94];
+  const [left, end] = width < BESIDE ? [0, width] : [name, width - LISTING];
+  const apart = (width - left - 3 * KEYS * tile - PROGRAMS * wide) / 3;
   const tables = TABLES.map(([tensor, letter, word, look], i) => {
     const size = { width: tensor === "out" ? wide : tile, height };
     return { tensor, letter, word, look, x: left + i * (KEYS * tile + apart), y, ...size };
@@ -71,7 +72,7 @@ function layout(width, tall) {
     if (ROWS.includes(register)) return { x: row + i * cell, y, width: cell, height: DIM * height };
     return { x: places[register], y: y + i * height, width: register === "output" ? wide : tile, height };
   };
-  return { small, width, end, tables, name, floor, gap, bench, held };
+  return { small, width, left, end, tables, name, floor, gap, bench, held };
 }
 
 /** Where a number is in memory. @param {Table} table @param {number} i */
@@ -287,7 +288,7 @@ function drawWires({ step, second }, at) {
 export function draw(now, width, height, paper) {
   const at = layout(width, height);
   return [
-    at.small ? text(width, 62, "small end soft", "memory") : text(0, 156, "small soft", "memory"),
+    at.left ? text(0, 156, "small soft", "memory") : text(width, at.tables[0].y - 32, "small end soft", "memory"),
     at.small ? nothing : text(0, at.held(0, "key", 0).y - 6, "small soft", "registers"),
     paper ? nothing : drawWires(now, at),
     range(PROGRAMS).map((program) => drawBench(program, now, at, paper)),

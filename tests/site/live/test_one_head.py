@@ -1,6 +1,7 @@
 """What only the kernel at work does: empty places, an open step, a sentence that waits, and a guess."""
 
 import re
+from itertools import pairwise
 
 import pytest
 from bs4 import BeautifulSoup
@@ -135,3 +136,18 @@ def test_nobody_has_to_guess_and_a_broken_address_asks_something_else(open_piece
         guess(piece, "keys").get_attribute("aria-disabled") == "true" and "?" not in guess(piece, "keys").inner_text()
     )
     assert says(piece).endswith("Which keys will the programs read?")
+
+
+def test_paper_has_the_picture_alone_with_the_names_of_its_tables_apart(open_piece):
+    piece = open_piece("one_head", step=0)
+    piece.page.emulate_media(media="print")
+    assert not piece.locator(":is(.hb-live__code, button):visible").count()
+    names = [
+        piece.locator("svg.printed text", has_text=name).bounding_box() for name in ("Q queries", "K keys", "V values")
+    ]
+    assert all(one["x"] + one["width"] + 20 < other["x"] for one, other in pairwise(names))
+    edges = piece.locator("svg.printed path.query.thin, svg.printed path.key.thin").evaluate_all(
+        "(paths) => paths.map((path) => path.getBBox()).filter(({ y }) => y < 120).map(({ x, width }) => [x, x + width])"
+    )
+    assert edges[3][0] - edges[2][1] > 20, "the tables touch"
+    piece.page.emulate_media(media="screen")
