@@ -216,8 +216,8 @@ function drawNames(program, { step: { held } }, at) {
 
 /** Places that hold nothing yet. @param {number} program @param {Step["held"]} held @param {Layout} at @param {string} look */
 const drawPlaces = (program, held, at, look) => [
-  VECTORS.filter((name) => !held[name]).map((name) => outline(at.held(program, name, 0), `thin dots ${look}`)),
-  rowOf(held) ? nothing : range(PLACES).map((i) => outline(at.held(program, ROWS[0], i), `thin dots ${look}`, 1)),
+  VECTORS.filter((name) => !held[name]).map((name) => outline(at.held(program, name, 0), look)),
+  rowOf(held) ? nothing : range(PLACES).map((i) => outline(at.held(program, ROWS[0], i), look, 1)),
 ];
 
 /** What is forgotten fades. @param {number} program @param {Frame} now @param {Layout} at @param {boolean} paper */
@@ -225,14 +225,14 @@ function drawBench(program, now, at, paper) {
   const { step, second, wrong } = now;
   const here = program === step.program && !hasStored(step);
   const line = path(`M${at.name - 8} ${at.bench(program) + 1}H${at.end}`, here ? "ink" : "line thin");
-  if (program > step.program) return [line, drawPlaces(program, {}, at, "line")];
+  if (program > step.program) return [line, drawPlaces(program, {}, at, "thin line dashes")];
   const ended = { ...step, program, moments: [], held: run(WORDS, program, wrong).slice(-1)[0].held };
   const seen = program < step.program ? { ...now, step: ended, before: ended } : now;
   const kept = paper || here ? 1 : program < step.program ? GONE : 1 - (1 - GONE) * second;
   const vectors = VECTORS.filter((name) => seen.step.held[name]);
   return [
     line,
-    drawPlaces(program, seen.step.held, at, "soft"),
+    drawPlaces(program, seen.step.held, at, "thin soft dots"),
     vectors.map((name) => range(DIM).map((i) => ground(at.held(program, name, i), "paper"))),
     group(
       kept,

@@ -48,7 +48,7 @@ def test_a_bench_shows_what_it_will_hold_until_it_does(pieces, step, waiting, ru
     """The places of a program that waits are paler than those of the one that runs."""
     still = BeautifulSoup(pieces.draw_state("one_head", {"step": str(step)}), "html.parser")
     picture = still.select_one("svg.wide")
-    assert len(picture.select(".dots.line")) == waiting * PLACES
+    assert len(picture.select(".dashes.line")) == waiting * PLACES
     assert len(picture.select(".dots.soft")) == running + unwritten
 
 
