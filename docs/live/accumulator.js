@@ -1,10 +1,10 @@
 // The values ride along: beside the sum stand the two numbers of the accumulator, and one factor shrinks all three.
 import { html, svg } from "lit-html";
 import { columns, last } from "./accumulator.model.js";
-import { barsAt, drawBars } from "./bars.js";
+import { barsAt, bracket, drawBars, power } from "./bars.js";
 import { checkbox, parseNumbers, textField } from "./controls.js";
 import { output, plain, readInBlocks, schedule } from "./online_softmax.model.js";
-import { bracket, group, path, power, rect, stage, text } from "./strokes.js";
+import { group, path, rect, stage, text } from "./strokes.js";
 
 const initial = { scores: "1 0 2 1 0 2", forget: false, step: 0 };
 const VALUES = [[10, 0], [10, 0], [10, 0], [0, 10], [0, 10], [0, 10]];

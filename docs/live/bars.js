@@ -1,7 +1,9 @@
-// A row of scores that arrives in blocks, as bars, with a line that rests on the tallest so far.
+// A row of scores that arrives in blocks, as bars, with a line that rests on the tallest so far, and what else the pieces
+// about online softmax draw alike.
 import { nothing, svg } from "lit-html";
+import { formatNumber } from "./controls.js";
 import { plain } from "./online_softmax.model.js";
-import { bracket, group, path, rect, text } from "./strokes.js";
+import { clamp, group, path, rect, text } from "./strokes.js";
 
 /** @typedef {import("./online_softmax.model.js").Run} Run */
 /** @typedef {ReturnType<typeof import("./online_softmax.model.js").frame>} Frame */
@@ -84,5 +86,24 @@ export function drawBars(run, now, at) {
           ]
         : text(at.bars / 2, (at.floor + y) / 2 + 8, "middle hidden halo", "The scores are gone."),
     ),
+  ];
+}
+
+export const power = (/** @type {number} */ exponent) =>
+  svg`<tspan class="e">e</tspan><tspan class="sup" dy="-.5em">${formatNumber(Math.round(10 * exponent) / 10)}</tspan>`;
+/** How far a change is that waits for half of another one. @param {number} part */
+export const secondHalf = (part) => clamp(0, 2 * part - 1, 1);
+
+/**
+ * A word below a line that spans what it names.
+ * @param {number} x @param {number} right @param {number} y @param {string} name
+ * @param {number} [overhang] how far the word may stick out
+ */
+export function bracket(x, right, y, name, overhang = 0) {
+  const look = name === "now" ? "ink strong" : "soft";
+  const fits = right - x + overhang > 8 * name.length + 4;
+  return [
+    path(`M${x} ${y}H${right}`, look === "soft" ? "line thin" : "ink"),
+    fits ? text((x + right) / 2, y + 18, `small middle ${look}`, name) : nothing,
   ];
 }

@@ -6,7 +6,8 @@ import { clampStep, drawPiece, Refused, stateFrom } from "./frame.js";
 /** @typedef {import("./frame.js").State} State */
 
 const NEAR = "300px 0px"; // how far outside the view a piece starts
-const PACE = 1000; // milliseconds that a step stands still while the piece plays
+const [PACE, READ] = [1000, 3000]; // milliseconds that a step stands still while the piece plays: one whose sentence has
+// been there since the step began, and one whose sentence only comes then
 const TALL = 0.8; // the part of the screen from which on a picture counts as tall: then its controls stay in sight
 
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -188,7 +189,7 @@ class PieceController {
     const tick = () => {
       this.set({ step: Number(this.state.step) + 1 });
       if (!more() || this.asked !== this.state) this.pause(); // what was refused has no next step
-      else this.timer = setTimeout(tick, PACE + (this.piece.duration?.(this.state) ?? 0));
+      else this.timer = setTimeout(tick, (this.piece.meanwhile ? READ : PACE) + (this.piece.duration?.(this.state) ?? 0));
     };
     this.timer = setTimeout(tick, 0);
     this.draw();

@@ -32,14 +32,15 @@ export class Refused extends Error {}
  * @property {S} initial the state where nothing else is asked for
  * @property {(state: S, set: (change: Change<S>) => void, canvas: Canvas) => unknown} picture what to look at, and what
  *   in it can be touched
- * @property {(state: S) => unknown} [numbers] a table of what the picture shows: beside it where there is room, below
+ * @property {(state: S, canvas: Canvas) => unknown} [numbers] a table of what the picture shows: beside it where there is room, below
  *   the sentence on a phone
  * @property {(state: S, set: (change: Change<S>) => void) => unknown} [primary] the one control that matters most; a
  *   piece with steps has a button for the next one
  * @property {(state: S, set: (change: Change<S>) => void) => unknown} [more] all other controls
  * @property {(state: S, previous: S) => string} says what has just happened, in one sentence, there before the picture
  *   moves; e^{…} is a power, and `previous` is the state before
- * @property {(state: S) => string | null} [meanwhile] what it says instead while the picture moves
+ * @property {(state: S) => string} [meanwhile] what it says while the picture moves, where the sentence would give away
+ *   what is to be seen
  * @property {(state: S) => number} [lastStep] the last value of `state.step`; a piece that has it can be stepped and
  *   played
  * @property {(state: S) => string} [next] what the button for the next step says
@@ -124,7 +125,8 @@ export function drawPiece(piece, state, previous, canvas, buttons) {
   const last = piece.lastStep?.(state);
   const step = Number(state.step);
   const [afterwards, anew] = piece.again?.(state) ?? ["Again", { step: 0 }];
-  const text = (canvas.elapsed < Infinity && piece.meanwhile?.(state)) || piece.says(state, previous);
+  const waits = canvas.elapsed < Infinity && piece.meanwhile;
+  const text = waits ? waits(state) : piece.says(state, previous);
   const next = () => (step === last ? set(anew) : go(step + 1));
   const onPicture = (/** @type {Event} */ event) => /** @type {Element} */ (event.target).closest("svg") && next();
   const [look, onButton] = step === last ? ["quiet", afterwards] : ["", piece.next?.(state) ?? "Next step"];
@@ -140,13 +142,13 @@ export function drawPiece(piece, state, previous, canvas, buttons) {
     <div class="hb-live__bar">
       ${last === undefined ? piece.primary?.(state, set) ?? nothing : steps()}
       <div class="hb-live__said">
-        <p class="hb-live__says" aria-live=${playing ? "off" : "polite"} aria-atomic="true">${typeset(text)}</p>
+        <p class="hb-live__says ${waits ? "soft" : ""}" aria-busy=${String(Boolean(waits))} aria-live=${playing ? "off" : "polite"} aria-atomic="true">${typeset(text)}</p>
         ${last ? longest(piece, state, last).map((text) => html`<p aria-hidden="true">${typeset(text)}</p>`) : nothing}
       </div>
       <button type="button" class="hb-live__fold" aria-expanded=${String(open)} @click=${fold}>more</button>
     </div>
     ${buttons ? drawMore(piece, state, buttons, step, last) : nothing}
-  </div>${piece.numbers ? html`<div class="hb-live__numbers">${piece.numbers(state)}</div>` : nothing}</div>`;
+  </div>${piece.numbers ? html`<div class="hb-live__numbers">${piece.numbers(state, canvas)}</div>` : nothing}</div>`;
 }
 
 /**

@@ -1,11 +1,11 @@
 // One row, two readers, and a cut that the reader of the page can drag: wherever it is, both together find the same
 // sum.
 import { html, nothing, svg } from "lit-html";
-import { barsAt } from "./bars.js";
+import { barsAt, bracket, power } from "./bars.js";
 import { mergeReaders } from "./merge.model.js";
 import { grip, parseNumbers, requireInteger, textField } from "./controls.js";
 import { fixed, numberWord, plain, readInBlocks } from "./online_softmax.model.js";
-import { bracket, group, path, power, rect, stage, text } from "./strokes.js";
+import { group, path, rect, stage, text } from "./strokes.js";
 
 const initial = { scores: "1 0 2 1 0 2", cut: 2 };
 const HANDLE = 16; // how far down the cut is held

@@ -1,16 +1,17 @@
 // A kernel at work: memory, three programs that visit it, each at its bench, and the lines that they run.
 import { html, nothing } from "lit-html";
-import { launch, LINES, output, range, source, stops, WORDS } from "./one_head.model.js";
-import { draw, HEIGHTS, lookOf, PROGRAMS, WIDEST } from "./one_head.machine.js";
-import { says } from "./one_head.sentences.js";
+import { launch, LINES, output, range, right, source, STARTS, stops, tallest, WORDS } from "./one_head.model.js";
+import { draw, HEIGHTS, isOver, lift, lookOf, PROGRAMS, TABLES, WIDEST } from "./one_head.machine.js";
 import { checkbox, formatNumber, vector } from "./controls.js";
 import { stage } from "./strokes.js";
 
-const initial = { wrong: false, slowly: false, step: 0 };
+const initial = { wrong: false, slowly: false, guess: "", step: 0 };
 const [SLOW, LINE, FAST] = [800, 400, 140]; // milliseconds of a line: alone, within its paragraph, within a program
 
 /** @typedef {typeof initial} State */
 /** @typedef {import("./one_head.model.js").Step} Step */
+/** @typedef {import("./one_head.model.js").Moment} Moment */
+/** @typedef {import("./one_head.model.js").Problem} Problem */
 /** @typedef {import("./one_head.machine.js").Frame} Frame */
 
 /** @param {State} state */
@@ -51,10 +52,12 @@ function described(step) {
 
 /** What each paragraph does, and the button; its first word is in the source, too. */
 const STEPS = ["Load my query", "Score every key", "Normalize the row", "Blend the values", "Store my row"];
-/** In the code a name has the colour of the tensor that it comes from. @type {Record<string, string>} */
+/** @param {number} line */
+const paragraph = (line) => STARTS.findLastIndex((start) => start <= line);
+/** What a row of each table is; in the code a name has its colour. @type {Record<string, string>} */
 const POINTERS = { q: "query", k: "key", v: "value" };
 const NAMES = /(\b(?:q|query|k|key|v|value|scores|exponentials|weights|key_number)\b)/;
-const LONG = 48; // signs of a line; a longer one breaks after its first comma, or before its last sum
+const LONG = 42; // signs of a line; a longer one breaks after its first comma, or before its last sign
 
 /** @param {string} line @param {boolean} bug whether its key_number is multiplied by too little */
 const coloured = (line, bug) =>
@@ -66,29 +69,43 @@ const coloured = (line, bug) =>
 /** A line of code, broken by hand. @param {string} line @param {boolean} bug @param {number} turn of its loop, or -1 */
 function codeOf(line, bug, turn) {
   const code = line.replace(/ +#.*/, "").trim();
-  const at = bug || code.length > LONG ? code.indexOf(",") + 1 || code.lastIndexOf(" +") : code.length;
+  const at = bug || code.length > LONG ? code.indexOf(",") + 1 || code.search(/ [-+/](?!.* [-+/])/) : code.length;
   const rest = at < code.length ? html`<br>${coloured(code.slice(at), bug)}` : nothing;
   const now = turn < 0 ? nothing : html` <span class="turn">now ${turn}</span>`;
   return html`<code>${coloured(code.slice(0, at), bug)}${rest}${now}</code>`;
 }
 
-/** @param {boolean} wrong @param {import("./one_head.model.js").Step} step */
+/**
+ * The kernel, of which the step that runs is open; the page quotes the whole of it.
+ * @param {boolean} wrong @param {Step} step
+ */
 function listing(wrong, { moments }) {
   const [now, turn] = [moments.map(({ line }) => line), moments[0]?.turn ?? 0];
-  const loop = [LINES.keys, LINES.values].find((head) => now.some((line) => line === head + 1 || line === head + 2));
-  let i = -1;
-  return html`<ol class="hb-live__code" aria-label="The kernel, step by step">${source(wrong).map((lines, number) => {
-    const from = i + 1;
-    const items = lines.map((line) => {
-      i += 1;
-      const code = codeOf(line, wrong && i === LINES.key, i === loop ? turn : -1);
-      const look = now.includes(i) ? "now" : i === loop ? "head" : "";
-      const indent = `--indent: ${line.search(/\S/)}`;
-      return html`<li class=${look} aria-current=${now.includes(i) ? "step" : "false"} style=${indent}>${code}</li>`;
-    });
-    const open = now.length ? now[0] >= from && now[0] <= i : number === 0;
-    return html`<li class=${open ? "open" : ""}><p># ${STEPS[number]}</p><ol>${items}</ol></li>`;
-  })}</ol>`;
+  const [open, loop] = [paragraph(now[0] ?? 0), [LINES.keys, LINES.values].find((head) => now[0] > head && now[0] <= head + 2)];
+  const items = source(wrong)[open].map((line, number) => {
+    const i = STARTS[open] + number;
+    const look = now.includes(i) ? "now" : i === loop ? "head" : "";
+    const code = codeOf(line, wrong && i === LINES.key, i === loop ? turn : -1);
+    return html`<li class=${look} aria-current=${look === "now" ? "step" : "false"} style="--indent: ${line.search(/\S/)}">${code}</li>`;
+  });
+  return html`<ol class="hb-live__code" aria-label="The kernel, step by step">${STEPS.map((title, number) =>
+    number === open ? html`<li class="open"><p># ${title}</p><ol>${items}</ol></li>` : html`<li><p># ${title}</p></li>`,
+  )}</ol>`;
+}
+
+/**
+ * The names of what is loaded, each on top of its piles; a click on one guesses that these will be the tallest.
+ * @param {State} state @param {(change: Partial<State>) => void} set @param {Frame} frame
+ */
+function guesses({ wrong, guess }, set, frame) {
+  const open = !wrong && !isOver(frame);
+  const buttons = TABLES.slice(0, 3).map(([tensor, letter, word, look]) => {
+    const press = () => open && set({ guess: tensor });
+    return html`<button type="button" style="--lift: ${lift(frame, tensor)}" aria-pressed=${String(guess === tensor)} aria-disabled=${String(!open)} @click=${press}>
+      <span><b class=${look}>${letter}</b> ${word}${open ? html` <i>?</i>` : nothing}</span>
+    </button>`;
+  });
+  return html`<div class="hb-live__guesses" role="group" aria-label="Guess: which table gets the tallest piles?">${buttons}<span></span></div>`;
 }
 
 /**
@@ -113,19 +130,17 @@ function picture(state, set, { width, elapsed }) {
   const drawn = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) =>
     draw(paper ? done : current, wide, high, paper);
   const machine = stage(width, described(current.step), drawn, HEIGHTS, WIDEST);
-  return html`<div class="hb-live__kernel">
-    <div class="hb-live__machine">${machine}${programs(state, set, current)}</div>
-    ${listing(state.wrong, current.step)}
-  </div>`;
+  return html`<div class="hb-live__machine">${machine}${guesses(state, set, current)}${programs(state, set, current)}</div>`;
 }
 
 /** @param {State} state */
 const next = ({ slowly, step }) => (slowly ? "Next line" : STEPS[step] ?? `Run program ${step - STEPS.length + 1}`);
 
-/** @param {State} state */
+/** What is being done; what comes of it is said once it's to be seen. @param {State} state */
 function meanwhile(state) {
-  const { program } = now(state);
-  return program && !state.slowly ? `Program ${program} runs the same lines, with its own query.` : null;
+  const { program, moments } = now(state);
+  if (program && !state.slowly) return `Program ${program} runs the same lines, with its own query.`;
+  return `Program ${program}: ${STEPS[paragraph(moments[0].line)].toLowerCase()} …`;
 }
 
 /** @param {State} state @param {(change: Partial<State>) => void} set */
@@ -137,12 +152,100 @@ function more(state, set) {
     ${checkbox("line by line", slowly, walk)}`;
 }
 
+/**
+ * How much it's like the row it should be, to all digits that a reader sees.
+ * @param {number[]} row @param {number[]} wanted
+ */
+const same = (row, wanted) => row.every((x, c) => Math.abs(x - wanted[c]) < 5e-3);
+
+/** "1 · 0 + 0 · 1 = 0" @param {Moment} moment */
+const product = ({ held, turn }) =>
+  `${held.query.map((x, c) => `${formatNumber(x)} · ${formatNumber(held.key[c])}`).join(" + ")} = ${formatNumber(held.scores[turn])}`;
+
+/** A key that was loaded from the wrong place. @param {Moment} moment @param {number} dim @param {number[]} key */
+function missed({ turn, held, touch }, dim, key) {
+  if (turn === 0) return `The address lacks * HEAD_DIM. Key 0 arrives all the same, since 0 × ${dim} is 0, too.`;
+  const where = `Key ${turn} starts at ${turn} × ${dim} = ${turn * dim}, but we read from ${touch?.places[0]} on`;
+  const row = Math.floor(turn / dim);
+  const what = turn % dim ? `half of key ${row} and half of key ${row + 1}` : `that’s key ${row}`;
+  return `${where} and get ${vector(held.key)}: ${what}. It should be ${vector(key)}.`;
+}
+
+/** What a program has done in the end. @param {Problem} problem @param {string} guess @param {Step} step */
+function ended(problem, guess, step) {
+  const { program, held: { output } } = step;
+  const [wanted, last] = [right(problem, program), problem.q.length - 1];
+  const row = vector(output);
+  if (!same(output, wanted)) {
+    if (program === 0) return `${row} goes out. That’s wrong, it should be ${vector(wanted)}. And nothing crashed.`;
+    const what = `Program ${program} writes ${row} instead of ${vector(wanted)}.`;
+    return program === last ? `${what} Look at K: nobody ever read its last key.` : what;
+  }
+  if (program === 0)
+    return `${row} goes out to memory. The program ends, and everything else in its registers is forgotten.`;
+  if (program < last)
+    return `Its own query gave its own row, ${row}, and that goes out. But program ${program} fetched every key again.`;
+  const most = tallest(step, problem, "k");
+  const fits = POINTERS[guess] && tallest(step, problem, /** @type {"q" | "k" | "v"} */ (guess)) === most;
+  const start = POINTERS[guess] ? `${guess.toUpperCase()} was the ${fits ? "right" : "wrong"} guess.` : `${row} is the last row.`;
+  return `${start} Each query was loaded once, each key and value ${most} times.`;
+}
+
+/** What a step has done. @param {Problem} problem @param {State} state @param {Step} step */
+function sentence(problem, { wrong, slowly, guess }, step) {
+  const { program, moments, held } = step;
+  const [dim, keys] = [problem.q[0].length, problem.k.length];
+  const moment = moments.at(-1);
+  if (!moment) {
+    if (wrong) return "Now the address of a key lacks * HEAD_DIM. Which keys will the programs read?";
+    if (slowly) return "Three programs, one for each query. Let’s take them line by line.";
+    return "Three programs, one for each query. Each load leaves a block. Guess: which table gets the tallest piles?";
+  }
+  const { line, turn } = moment;
+  const largest = Math.max(...(held.scores ?? [0]));
+  switch (line) {
+    case LINES.own:
+      return `I’m program ${program}, so query ${program} is mine. It starts at ${program} × ${dim} = ${program * dim}: numbers ${held.own.join(" and ")}.`;
+    case LINES.query:
+      return `Query ${program} arrives from memory: ${vector(held.query)}. It stays in registers to the end.`;
+    case LINES.scores:
+      return `${keys} keys take ${held.scores.length} places, a power of two. All start at −∞, so a place without a key gets no weight.`;
+    case LINES.key: {
+      if (wrong) return missed(moment, dim, problem.k[turn]);
+      return `Key ${turn} starts at ${turn} × ${dim} = ${turn * dim}. It arrives${turn ? `, and key ${turn - 1} is forgotten` : ""}.`;
+    }
+    case LINES.score: {
+      if (!slowly && wrong)
+        return "The loads began at 0, 1 and 2, not at 0, 2 and 4: half a key too early, then a whole one.";
+      if (!slowly)
+        return `Each key came and left a score (our scale is 1). Place ${keys} has no key, so it stays −∞.`;
+      if (turn === 0)
+        return `${product(moment)} goes to place 0 (our scale is 1). Registers have no addresses, so tl.where makes a new row.`;
+      const free = turn === keys - 1 && held.scores.length > keys ? ` Place ${keys} stays −∞.` : "";
+      return `${product(moment)} goes to place ${turn}.${free}`;
+    }
+    case LINES.exponentials:
+      return `Take off the largest score, ${formatNumber(largest)}, then take exponentials. The −∞ becomes 0.`;
+    case LINES.weights:
+      return `${slowly ? "Divide by" : "Exponentials, divided by"} their sum: now they add up to 1. No score and no weight has touched memory.`;
+    case LINES.output:
+      return "The output starts at zero. Now each value is added to it, times its weight.";
+    case LINES.value:
+      return `Value ${turn} arrives: ${vector(held.value)}. Its weight is ${formatNumber(held.weights[turn], 2)}.`;
+    case LINES.add:
+      return `${slowly ? `Value ${turn} is` : "Three values came, and each was"} added times its weight. The output is ${vector(held.output)}.`;
+    default:
+      return ended(problem, guess, step);
+  }
+}
+
 /** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "A kernel at work", initial, picture, more, next, meanwhile,
+  numbers: (state, { elapsed }) => listing(state.wrong, frame(state, elapsed).step),
   lastStep: last,
   duration: (state) => pace(state) * (ends(state)[state.step] - ends(state)[state.step - 1]),
-  says: (state) => says(WORDS, state, now(state)),
-  again: ({ wrong }) => [wrong ? "Fix the address" : "Forget * HEAD_DIM", { wrong: !wrong, step: 0 }],
+  says: (state) => sentence(WORDS, state, now(state)).replace(/ ([·×]) /g, "\u00a0$1\u00a0"), // no line ends in a product
+  again: ({ wrong }) => [wrong ? "Fix the address" : "Break a key’s address", { wrong: !wrong, step: 0 }],
   done: ({ wrong }) => !wrong,
 };

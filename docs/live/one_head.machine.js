@@ -1,7 +1,7 @@
 // What the picture of a kernel at work shows: memory, with a block on a row for each load, and below it a bench for each
 // program.
 import { nothing, svg } from "lit-html";
-import { LINES, output, padded, range, right, run, visitors, WORDS } from "./one_head.model.js";
+import { LINES, output, padded, range, right, run, tallest, visitors, WORDS } from "./one_head.model.js";
 import { formatNumber } from "./controls.js";
 import { group, path, rect, text } from "./strokes.js";
 
@@ -19,50 +19,52 @@ export const PROGRAMS = WORDS.q.length;
 const KEYS = WORDS.k.length;
 const DIM = WORDS.q[0].length;
 const PLACES = padded(KEYS);
-export const HEIGHTS = /** @type {[number, number]} */ ([340, 450]); // in pixels, on a phone and elsewhere
-export const WIDEST = 516; // as in the stylesheet
+// In pixels, as in the stylesheet: the heights, on a phone and elsewhere, and from which width on the benches leave so
+// much of it to the listing.
+export const HEIGHTS = /** @type {[number, number]} */ ([342, 450]);
+export const WIDEST = 928;
+const [BESIDE, LISTING] = [900, 408];
 const GROUND_ALPHA = 0.2; // how much of its colour a number's ground has
 const READ_ALPHA = 0.42; // and while it's read
 
 /** The tables in memory, and whose colour each has. @type {[Tensor, string, string, string][]} */
-const TABLES = [
+export const TABLES = [
   ["q", "Q", "queries", "query"],
   ["k", "K", "keys", "key"],
   ["v", "V", "values", "value"],
   ["out", "O", "output", "ink"],
 ];
-/** What a program has a place for on its bench. */
-const VECTORS = ["query", "key", "value", "output"];
-/** One row of places, whose numbers become the next ones. */
-const ROWS = ["scores", "exponentials", "weights"];
+const VECTORS = ["query", "key", "value", "output"]; // what a program has a place for on its bench
+const ROWS = ["scores", "exponentials", "weights"]; // one row of places, whose numbers become the next ones
 
 export const lookOf = (/** @type {string} */ name) => (name === "output" ? "ink" : ROWS.includes(name) ? "rose" : name);
 const rowOf = (/** @type {Step["held"]} */ held) => ROWS.findLast((name) => held[name]);
 /** Whether the program has stored its row. @param {Step} step */
 const hasStored = ({ moments }) => moments.some(({ line }) => line === LINES.store);
-/**
- * Lines that need two changes: a product before its sum, a row that goes out before the rest is forgotten.
- * @param {import("./one_head.model.js").Moment} moment
- */
-const needsTwoChanges = ({ line }) => line === LINES.score || line === LINES.add || line === LINES.store;
+/** Lines that need two changes: a product before its sum. @param {import("./one_head.model.js").Moment} moment */
+const needsTwoChanges = ({ line }) => line === LINES.score || line === LINES.add;
 
-/**
- * Above memory there is room for the loads of each row; what a program makes is on its bench from left to right.
- * @param {number} width @param {number} tall
- */
+/** Whether the last program is done. @param {Frame} now */
+export const isOver = ({ step, second }) => hasStored(step) && step.program === PROGRAMS - 1 && second === 1;
+/** How high the name of a table is, in blocks: on top of its tallest pile. @param {Frame} now @param {Tensor} tensor */
+export const lift = (now, tensor) =>
+  tensor === "out" ? 0 : tallest(now.step, WORDS, tensor) / (now.wrong ? 2 : 1) + (isOver(now) ? 1.3 : 0);
+
+/** Above memory there is room for its piles. @param {number} width @param {number} tall */
 function layout(width, tall) {
   const small = tall === HEIGHTS[0];
-  const [tile, wide, cell, height, floor] = small ? [22, 34, 34, 20, 15] : [36, 50, 38, 26, 18];
-  const [y, top, name] = small ? [90, 140, 55] : [100, 178, 94]; // the stylesheet has the benches' top, too
-  const apart = (width - 3 * KEYS * tile - PROGRAMS * wide) / 3;
+  const [tile, wide, cell, height, floor] = small ? [22, 34, 34, 20, 15] : [42, 56, 44, 28, 18];
+  const [y, top, name] = small ? [94, 142, 55] : [108, 178, 94];
+  const [left, end] = width < BESIDE ? [0, width] : [name, width - LISTING];
+  const apart = (width - left - 3 * KEYS * tile - PROGRAMS * wide) / 3;
   const tables = TABLES.map(([tensor, letter, word, look], i) => {
     const size = { width: tensor === "out" ? wide : tile, height };
-    return { tensor, letter, word, look, x: i * (KEYS * tile + apart), y, ...size };
+    return { tensor, letter, word, look, x: left + i * (KEYS * tile + apart), y, ...size };
   });
-  const gap = (width - name - 3 * tile - PLACES * cell - wide) / 4;
+  const gap = (end - name - 3 * tile - PLACES * cell - wide) / 4;
   const row = name + 2 * (tile + gap);
   /** @type {Record<string, number>} */
-  const places = { query: name, key: name + tile + gap, value: row + PLACES * cell + gap, output: width - wide };
+  const places = { query: name, key: name + tile + gap, value: row + PLACES * cell + gap, output: end - wide };
   const bench = (/** @type {number} */ program) => top + ((program + 1) * (tall - top)) / PROGRAMS - 4;
   /** The place of a number. @param {number} program @param {string} register @param {number} i @returns {Cell} */
   const held = (program, register, i) => {
@@ -70,13 +72,12 @@ function layout(width, tall) {
     if (ROWS.includes(register)) return { x: row + i * cell, y, width: cell, height: DIM * height };
     return { x: places[register], y: y + i * height, width: register === "output" ? wide : tile, height };
   };
-  return { small, width, tables, name, floor, gap, bench, held };
+  return { small, width, left, end, tables, name, floor, gap, bench, held };
 }
 
 /** Where a number is in memory. @param {Table} table @param {number} i */
-const inMemory = (table, i) => ({
-  ...table, x: table.x + Math.floor(i / DIM) * table.width, y: table.y + (i % DIM) * table.height,
-});
+const inMemory = ({ x, y, width, height }, i) =>
+  ({ x: x + Math.floor(i / DIM) * width, y: y + (i % DIM) * height, width, height });
 /** @param {Layout} at @param {Tensor} tensor */
 const tableOf = ({ tables }, tensor) => tables.find((table) => table.tensor === tensor) ?? tables[0];
 
@@ -90,12 +91,10 @@ const outline = ({ x, y, width, height }, look, cells = DIM) =>
   path(`M${x} ${y}h${width}v${cells * height}h${-width}z`, look);
 
 const GONE = 0.25; // how much is left to see of what a program has forgotten
-/** What stands before a register. */
-const SIGNS = Object.entries({ key: "·", scores: "→", value: "×", output: "→" });
+const SIGNS = Object.entries({ key: "·", scores: "→", value: "×", output: "→" }); // each before a register
 
 /**
- * The loads of a row, one block on the other, each with the number of its program; the last one may be new, and in the
- * end they are counted.
+ * The loads of a row, one block on the other, each with the number of its program; in the end they are counted.
  * @param {number} x @param {Table} table @param {number[]} programs @param {boolean} fresh @param {Frame} now
  * @param {number} high how high a block is @param {number} most
  */
@@ -113,10 +112,9 @@ function drawLoads(x, { y, width, look }, programs, fresh, { wrong, first }, hig
 }
 
 /**
- * @param {Table} table @param {Frame} now @param {Layout} at @param {number} most loads of a row, once the last program
- *   is done
+ * @param {Table} table @param {Frame} now @param {Layout} at @param {boolean} paper where no button has the table's name
  */
-function drawTable(table, now, at, most) {
+function drawTable(table, now, at, paper) {
   const { step, before, wrong, first } = now;
   const { tensor, letter, word, look, x, y, width, height } = table;
   const stored = tensor === "out";
@@ -126,15 +124,13 @@ function drawTable(table, now, at, most) {
   const missed = (/** @type {number} */ i, /** @type {number} */ number) =>
     stored && Math.abs(number - right(WORDS, Math.floor(i / DIM))[i % DIM]) > 5e-3;
   const loads = range(numbers.length / DIM).map((row) => (stored ? [] : visitors(step, tensor, row, DIM)));
-  const high = wrong ? at.floor / 2 : at.floor; // a wrong address may lead twice to the same row
-  const middle = x + (loads.length * width) / 2;
-  const lid = y - 12 - high * Math.max(...loads.map(({ length }) => length)) - (most && !stored ? 20 : 0);
+  const [high, most] = [wrong ? at.floor / 2 : at.floor, isOver(now) ? tallest(step, WORDS, "k") : 0];
   const named = svg`<tspan class="strong ${look}">${letter}</tspan> ${word}`;
   const own = { x: x + step.program * width - 3, y: y - 3, width: width + 6, height: height + 3 };
   return [
-    text(middle, lid, "middle small soft", named),
-    stored ? text(at.width, lid - 20, "small end soft", "memory") : nothing,
-    stored || most ? nothing : text(middle, lid - 18, "middle hidden soft", "?"),
+    paper || stored
+      ? text(x + (loads.length * width) / 2, y - 12 - lift(now, tensor) * at.floor, "middle small soft", named)
+      : nothing,
     loads.map((programs, row) => {
       const cell = inMemory(table, row * DIM);
       const empty = numbers[row * DIM] === null;
@@ -155,10 +151,7 @@ function drawTable(table, now, at, most) {
   ];
 }
 
-/**
- * A vector on the bench: it isn't there until the program has made it.
- * @param {number} program @param {string} register @param {Frame} now @param {Layout} at
- */
+/** A vector on the bench. @param {number} program @param {string} register @param {Frame} now @param {Layout} at */
 function drawVector(program, register, { step, before, first, second }, at) {
   const [now, look] = [step.held[register], lookOf(register)];
   const old = before.program === step.program ? before.held[register] : undefined;
@@ -205,19 +198,15 @@ function drawRow(program, { step, before, first, second }, at) {
   });
 }
 
-/**
- * What stands above the registers and between them.
- * @param {number} program @param {Frame} now @param {Layout} at
- */
+/** What is above the registers and between them. @param {number} program @param {Frame} now @param {Layout} at */
 function drawNames(program, { step: { held } }, at) {
   const row = rowOf(held);
-  const names = [...VECTORS, row ?? ""].filter((name) => held[name]);
   const middle = at.bench(program) - at.held(program, "key", 1).height + 5;
   return [
-    names.map((name) => {
+    [...VECTORS, row ?? ROWS[0]].map((name) => {
       const { x, y, width } = at.held(program, name, 0);
-      const wide = name === row ? PLACES * width : width;
-      return text(x + wide / 2, y - 6, `small middle ${lookOf(name)}`, name);
+      const wide = ROWS.includes(name) ? PLACES * width : width;
+      return text(x + wide / 2, y - 6, `small middle ${held[name] ? lookOf(name) : "soft"}`, name);
     }),
     SIGNS.filter(([name]) => held[name] && (held.key || name !== "scores")).map(([name, sign]) =>
       text(at.held(program, name, 0).x - at.gap / 2, middle, "middle soft", sign),
@@ -225,38 +214,37 @@ function drawNames(program, { step: { held } }, at) {
   ];
 }
 
-/**
- * What a program that is done had made has faded.
- * @param {number} program @param {Frame} now @param {Layout} at @param {boolean} paper
- */
+/** Places that hold nothing yet. @param {number} program @param {Step["held"]} held @param {Layout} at @param {string} look */
+const drawPlaces = (program, held, at, look) => [
+  VECTORS.filter((name) => !held[name]).map((name) => outline(at.held(program, name, 0), look)),
+  rowOf(held) ? nothing : range(PLACES).map((i) => outline(at.held(program, ROWS[0], i), look, 1)),
+];
+
+/** What is forgotten fades. @param {number} program @param {Frame} now @param {Layout} at @param {boolean} paper */
 function drawBench(program, now, at, paper) {
   const { step, second, wrong } = now;
   const here = program === step.program && !hasStored(step);
-  const line = path(`M${at.name - 8} ${at.bench(program) + 1}H${at.width}`, here ? "ink" : "line thin");
-  if (program > step.program) return line;
+  const line = path(`M${at.name - 8} ${at.bench(program) + 1}H${at.end}`, here ? "ink" : "line thin");
+  if (program > step.program) return [line, drawPlaces(program, {}, at, "thin line dashes")];
   const ended = { ...step, program, moments: [], held: run(WORDS, program, wrong).slice(-1)[0].held };
   const seen = program < step.program ? { ...now, step: ended, before: ended } : now;
   const kept = paper || here ? 1 : program < step.program ? GONE : 1 - (1 - GONE) * second;
   const vectors = VECTORS.filter((name) => seen.step.held[name]);
-  const low = at.bench(program) - 8;
   return [
     line,
+    drawPlaces(program, seen.step.held, at, "thin soft dots"),
     vectors.map((name) => range(DIM).map((i) => ground(at.held(program, name, i), "paper"))),
     group(
       kept,
       vectors.map((name) => drawVector(program, name, seen, at)),
       drawRow(program, seen, at),
     ),
-    here && !step.held.output ? text(at.width, low, "small end soft", "registers") : nothing,
     (paper ? !program : here) ? drawNames(program, seen, at) : nothing,
-    paper ? text(0, low, "small soft", `program ${program}`) : nothing,
+    paper ? text(0, at.bench(program) - 8, "small soft", `program ${program}`) : nothing,
   ];
 }
 
-/**
- * A number on its way, part of it done.
- * @param {Cell} from @param {Cell} to @param {number} part @param {number} number @param {string} look
- */
+/** @param {Cell} from @param {Cell} to @param {number} part of its way @param {number} number @param {string} look */
 function flying(from, to, part, number, look) {
   const here = { ...from, x: from.x + (to.x - from.x) * part, y: from.y + (to.y - from.y) * part };
   return [ground(here, look), written(here, number, look === "rose-fill" ? "ink" : "paper")];
@@ -281,10 +269,7 @@ function drawWay({ step, first, second }, at) {
   });
 }
 
-/**
- * From memory to the bench, past what others have left there; or back, and then it fades.
- * @param {Frame} now @param {Layout} at
- */
+/** From memory to the bench; or back, and then it fades. @param {Frame} now @param {Layout} at */
 function drawWires({ step, second }, at) {
   const { touch } = step.moments.at(-1) ?? {};
   if (!touch || at.small) return nothing;
@@ -302,12 +287,12 @@ function drawWires({ step, second }, at) {
 /** @param {Frame} now @param {number} width @param {number} height @param {boolean} paper */
 export function draw(now, width, height, paper) {
   const at = layout(width, height);
-  const ended = hasStored(now.step) && now.step.program === PROGRAMS - 1 && now.second === 1;
-  const counts = range(KEYS).map((row) => visitors(now.step, "k", row, DIM).length);
   return [
+    at.left ? text(0, 156, "small soft", "memory") : text(width, at.tables[0].y - 32, "small end soft", "memory"),
+    at.small ? nothing : text(0, at.held(0, "key", 0).y - 6, "small soft", "registers"),
     paper ? nothing : drawWires(now, at),
     range(PROGRAMS).map((program) => drawBench(program, now, at, paper)),
-    at.tables.map((table) => drawTable(table, now, at, ended ? Math.max(...counts) : 0)),
+    at.tables.map((table) => drawTable(table, now, at, paper)),
     drawWay(now, at),
   ];
 }

@@ -153,7 +153,7 @@ export function launch(problem, wrong) {
 }
 
 /** The lines that begin a paragraph. */
-const STARTS = [LINES.scores, LINES.exponentials, LINES.output, LINES.store];
+export const STARTS = [LINES.column, LINES.scores, LINES.exponentials, LINES.output, LINES.store];
 
 /**
  * Where the reader stops: after each paragraph of program 0, and at the end of each other; or after each line.
@@ -182,6 +182,10 @@ export const visitors = ({ touched }, tensor, row, dim) =>
   touched
     .filter((touch) => touch.tensor === tensor && Math.floor(touch.places[0] / dim) === row)
     .map(({ program }) => program);
+
+/** How often the row was loaded that was loaded most. @param {Step} step @param {Problem} problem @param {"q" | "k" | "v"} tensor */
+export const tallest = (step, problem, tensor) =>
+  Math.max(...problem[tensor].map((row, i) => visitors(step, tensor, i, row.length).length));
 
 /** What the program should have written. @param {Problem} problem @param {number} program */
 export const right = (problem, program) => run(problem, program, false).slice(-1)[0].held.output;

@@ -1,10 +1,10 @@
 // A softmax of scores that arrive in blocks: a line on the tallest so far, and one column that is the running sum.
 import { html, nothing, svg } from "lit-html";
-import { barsAt, drawBars } from "./bars.js";
+import { barsAt, bracket, drawBars, power, secondHalf } from "./bars.js";
 import { typeset } from "./frame.js";
 import { checkbox, parseNumbers, requireInteger, slider, textField } from "./controls.js";
 import { blocks, chain, fixed, frame, numberWord, plain, readInBlocks, says, schedule } from "./online_softmax.model.js";
-import { bracket, clamp, group, hundredths, path, power, rect, secondHalf, stage, text } from "./strokes.js";
+import { clamp, group, hundredths, path, rect, stage, text } from "./strokes.js";
 
 const initial = { scores: "1 0 2 1 0 2", block: 2, forget: false, step: 0 };
 

@@ -1,7 +1,6 @@
 // What the drawings in pixels share: letters keep their size at any width, and a part that isn't there yet takes no
 // ink.
 import { html, nothing, svg } from "lit-html";
-import { formatNumber } from "./controls.js";
 
 const [NARROW, WIDE, PAPER] = [350, 1040, 640]; // the widths that the build draws, in pixels
 
@@ -17,24 +16,6 @@ export const rect = (x, y, width, height, look, opacity = 1) =>
     : nothing;
 export const path = (/** @type {string} */ d, /** @type {string} */ look, opacity = 1) =>
   svg`<path class="stroke ${look}" d=${d.replace(/\d+\.\d+/g, (n) => String(hundredths(Number(n))))} opacity=${hundredths(opacity)} />`;
-export const power = (/** @type {number} */ exponent) =>
-  svg`<tspan class="e">e</tspan><tspan class="sup" dy="-.5em">${formatNumber(Math.round(10 * exponent) / 10)}</tspan>`;
-/** How far a change is that waits for half of another one. @param {number} part */
-export const secondHalf = (part) => clamp(0, 2 * part - 1, 1);
-
-/**
- * A word below a line that spans what it names.
- * @param {number} x @param {number} right @param {number} y @param {string} name
- * @param {number} [overhang] how far the word may stick out
- */
-export function bracket(x, right, y, name, overhang = 0) {
-  const look = name === "now" ? "ink strong" : "soft";
-  const fits = right - x + overhang > 8 * name.length + 4;
-  return [
-    path(`M${x} ${y}H${right}`, look === "soft" ? "line thin" : "ink"),
-    fits ? text((x + right) / 2, y + 18, `small middle ${look}`, name) : nothing,
-  ];
-}
 
 /**
  * A drawing at the width it has; the build, which doesn't know one, draws it for a phone and for a wide page, and all

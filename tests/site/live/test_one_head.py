@@ -1,0 +1,153 @@
+"""What only the kernel at work does: empty places, an open step, a sentence that waits, and a guess."""
+
+import re
+from itertools import pairwise
+
+import pytest
+from bs4 import BeautifulSoup
+
+from scripts.records import ROOT
+from tests.site.live.conftest import started
+from tests.site.live.test_pieces import FINGER, every_width
+
+PAGE = ROOT / "docs" / "chapters" / "first-kernel" / "index.md"
+PLACES, TABLE = 8, 3  # on a bench: query, key, four scores, value, output; in memory: the rows of the output
+GUESSES = {"queries": "Q was the wrong guess", "keys": "K was the right guess", "values": "V was the right guess"}
+
+# The sentence once a millisecond or so, from the press until the picture rests.
+PRESS = """(piece) => new Promise((rested) => {
+    const said = [], look = () => {
+        const says = piece.querySelector(".hb-live__says");
+        said.push([says.textContent.trim(), says.getAttribute("aria-busy")]);
+        if (says.getAttribute("aria-busy") === "true") requestAnimationFrame(look);
+        else rested(said);
+    };
+    piece.querySelector(".hb-live__main").click();
+    look();
+})"""
+
+
+def says(piece) -> str:
+    return piece.locator(".hb-live__says").inner_text()
+
+
+def guess(piece, table: str):
+    return piece.get_by_role("button", name=re.compile(table))
+
+
+def test_the_captions_are_of_one_line(pieces):
+    asked, told = re.search(r'caption="(.*?) \| (.*?)"\}\none_head', PAGE.read_text()).groups()
+    assert 40 <= len(asked) <= 85 and 40 <= len(told) <= 85 and asked.endswith("?") and told.endswith("?")
+
+
+@pytest.mark.parametrize(
+    ("step", "waiting", "running", "unwritten"),
+    [(0, 2, PLACES, 3), (1, 2, PLACES - 1, 3), (4, 2, 0, 3), (5, 2, 0, 2), (7, 0, 0, 0)],
+)
+def test_a_bench_shows_what_it_will_hold_until_it_does(pieces, step, waiting, running, unwritten):
+    """The places of a program that waits are paler than those of the one that runs."""
+    still = BeautifulSoup(pieces.draw_state("one_head", {"step": str(step)}), "html.parser")
+    picture = still.select_one("svg.wide")
+    assert len(picture.select(".dashes.line")) == waiting * PLACES
+    assert len(picture.select(".dots.soft")) == running + unwritten
+
+
+@every_width
+def test_one_step_is_open_and_nothing_jumps(open_piece, width):
+    piece = open_piece("one_head", width, step=0)
+    button, heights, opened = piece.locator(".hb-live__main"), set(), []
+    for _ in range(6):
+        heights.add(piece.locator(".hb-live__code").bounding_box()["height"])
+        opened.append(piece.locator(".hb-live__code .open > p").inner_text())
+        assert piece.locator(".hb-live__code > li:visible").count() == (5 if width > 900 else 1)
+        code = piece.locator(".hb-live__code").evaluate(
+            "(code) => [code.scrollHeight - code.clientHeight, code.scrollWidth - code.clientWidth]"
+        )
+        assert code == [0, 0], "a line has no room"
+        button.press("Enter")
+    assert len(heights) == 1 and len(set(opened)) == 5
+
+
+def test_the_code_is_beside_the_benches_and_on_a_phone_below_the_sentence(open_piece):
+    for width in (1280, 390):
+        piece = open_piece("one_head", width)
+        picture, button, code = (
+            piece.locator(f".hb-live__{part}").bounding_box() for part in ("picture", "main", "code")
+        )
+        assert 0 <= button["y"] - picture["y"] - picture["height"] <= 24
+        assert (code["y"] > button["y"]) == (width == 390)
+        if width > 390:
+            bench = piece.locator("svg.stage:visible path").first.bounding_box()
+            assert code["x"] > bench["x"] + bench["width"]
+
+
+def test_a_sentence_is_said_once_its_picture_rests_and_before_that_what_is_being_done(visit):
+    page = visit("live/?one_head.step=0#live-one_head")
+    page.emulate_media(reduced_motion="no-preference")
+    piece = started(page, "one_head")
+    for meanwhile, then in (
+        ("Program 0: load my query …", "Query 0 arrives"),
+        ("Program 0: score every key …", "Each key came"),
+    ):
+        *moving, (said, busy) = piece.evaluate(PRESS)
+        assert len(moving) > 3 and {text for text, _ in moving} == {meanwhile}
+        assert said.startswith(then) and busy == "false"
+    page.emulate_media(reduced_motion="reduce")
+    [(said, _)] = piece.evaluate(PRESS)
+    assert said.startswith("Exponentials")
+
+
+def test_there_is_time_to_read_what_is_only_said_in_the_end(open_piece):
+    piece = open_piece("one_head", step=0)
+    piece.get_by_role("button", name="Play").click()
+    piece.page.wait_for_timeout(2500)
+    assert says(piece).startswith("Query 0 arrives")
+    piece.get_by_role("button", name="Pause").click()
+
+
+@pytest.mark.parametrize("hand", ["mouse", "touch", "keyboard"])
+@pytest.mark.parametrize("table", GUESSES)
+def test_a_guess_stays_marked_and_the_end_says_whether_it_was_right(visit, hand, table):
+    tab = visit.tab("light", 390, touch=True) if hand == "touch" else visit.tab("light", 1280)
+    page = visit.go(tab, "live/?one_head.step=0#live-one_head")
+    page.emulate_media(reduced_motion="reduce")
+    piece = started(page, "one_head")
+    button = guess(piece, table)
+    box = button.bounding_box()
+    assert min(box["width"], box["height"]) >= FINGER and "?" in button.inner_text()
+    {"mouse": button.click, "touch": button.tap, "keyboard": lambda: button.press("Space")}[hand]()
+    shown = lambda: [guess(piece, each).get_attribute("aria-pressed") == "true" for each in GUESSES]
+    marked = [each == table for each in GUESSES]
+    assert shown() == marked and "step" not in says(piece)
+    button.press("End")
+    assert says(piece).startswith(GUESSES[table]) and shown() == marked
+    assert button.evaluate("(button) => button === document.activeElement") and "?" not in button.inner_text()
+    other = guess(piece, next(each for each in GUESSES if each != table))
+    assert other.get_attribute("aria-disabled") == "true"
+    other.click(force=True)
+    assert shown() == marked, "a guess after the end is none"
+
+
+def test_nobody_has_to_guess_and_a_broken_address_asks_something_else(open_piece):
+    piece = open_piece("one_head", step=7)
+    assert says(piece).startswith("[3.67, 6.33] is the last row")
+    piece.get_by_role("button", name="Break a key’s address").click()
+    assert (
+        guess(piece, "keys").get_attribute("aria-disabled") == "true" and "?" not in guess(piece, "keys").inner_text()
+    )
+    assert says(piece).endswith("Which keys will the programs read?")
+
+
+def test_paper_has_the_picture_alone_with_the_names_of_its_tables_apart(open_piece):
+    piece = open_piece("one_head", step=0)
+    piece.page.emulate_media(media="print")
+    assert not piece.locator(":is(.hb-live__code, button):visible").count()
+    names = [
+        piece.locator("svg.printed text", has_text=name).bounding_box() for name in ("Q queries", "K keys", "V values")
+    ]
+    assert all(one["x"] + one["width"] + 20 < other["x"] for one, other in pairwise(names))
+    edges = piece.locator("svg.printed path.query.thin, svg.printed path.key.thin").evaluate_all(
+        "(paths) => paths.map((path) => path.getBBox()).filter(({ y }) => y < 120).map(({ x, width }) => [x, x + width])"
+    )
+    assert edges[3][0] - edges[2][1] > 20, "the tables touch"
+    piece.page.emulate_media(media="screen")
