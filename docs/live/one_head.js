@@ -204,8 +204,8 @@ function sentence(problem, { wrong, slowly, guess }, step) {
   const { line, turn } = moment;
   const largest = Math.max(...(held.scores ?? [0]));
   switch (line) {
-    case LINES.own:
-      return `I’m program ${program}, so query ${program} is mine. It starts at ${program} × ${dim} = ${program * dim}: numbers ${held.own.join(" and ")}.`;
+    case LINES.offsets:
+      return `I’m program ${program}, so query ${program} is mine. It starts at ${program} × ${dim} = ${program * dim}: numbers ${held.offsets.join(" and ")}.`;
     case LINES.query:
       return `Query ${program} arrives from memory: ${vector(held.query)}. It stays in registers to the end.`;
     case LINES.scores:

@@ -26,8 +26,8 @@ export const WORDS = {
 const SOURCE = [
   `column = tl.arange(0, HEAD_DIM)
 place = tl.arange(0, ROW)
-own = tl.program_id(0) * HEAD_DIM + column
-query = tl.load(q + own)  # load`,
+offsets = tl.program_id(0) * HEAD_DIM + column
+query = tl.load(q + offsets)  # load`,
   `scores = tl.full([ROW], -float("inf"), tl.float32)  # score
 for key_number in range(seq_k):
     key = tl.load(k + key_number * HEAD_DIM + column)
@@ -38,14 +38,14 @@ weights = exponentials / tl.sum(exponentials)`,
 for key_number in range(seq_k):
     value = tl.load(v + key_number * HEAD_DIM + column)
     output += tl.sum(tl.where(place == key_number, weights, 0.0)) * value`,
-  `tl.store(out + own, output)  # store`,
+  `tl.store(out + offsets, output)  # store`,
 ];
 
 /** Where the lines are that a picture has to know. */
 export const LINES = {
   column: 0,
   place: 1,
-  own: 2,
+  offsets: 2,
   query: 3,
   scores: 4,
   keys: 5,
@@ -76,7 +76,7 @@ export function run({ q, k, v, scale }, program, wrong) {
   const memory = { q: q.flat(), k: k.flat(), v: v.flat() };
   const dim = q[0].length;
   const [column, place] = [range(dim), range(padded(k.length))];
-  const own = column.map((c) => program * dim + c);
+  const offsets = column.map((c) => program * dim + c);
   /** @type {Moment[]} */
   const moments = [];
   /** @type {Held} */
@@ -100,8 +100,8 @@ export function run({ q, k, v, scale }, program, wrong) {
 
   does(LINES.column, [], { column });
   does(LINES.place, [], { place });
-  does(LINES.own, ["column"], { own });
-  load(LINES.query, "query", "q", own, ["own"]);
+  does(LINES.offsets, ["column"], { offsets });
+  load(LINES.query, "query", "q", offsets, ["offsets"]);
   does(LINES.scores, [], { scores: place.map(() => -Infinity) });
   for (const turn of range(k.length)) {
     load(LINES.key, "key", "k", column.map((c) => turn * (wrong ? 1 : dim) + c), ["column"], turn);
@@ -128,8 +128,8 @@ export function run({ q, k, v, scale }, program, wrong) {
       turn,
     );
   }
-  does(LINES.store, ["own", "output"], {}, 0, {
-    program, tensor: "out", register: "output", places: own, numbers: held.output,
+  does(LINES.store, ["offsets", "output"], {}, 0, {
+    program, tensor: "out", register: "output", places: offsets, numbers: held.output,
   });
   return moments;
 }

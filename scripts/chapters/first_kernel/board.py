@@ -123,11 +123,11 @@ def code() -> tuple[str, ...]:
     """``kernels.first.add``'s kernel, with its numbers; the sum goes over two lines of the board."""
     return (
         f"first = tl.program_id(0) * {BLOCK}",
-        f"place = first + tl.arange(0, {BLOCK})",
-        f"real = place < {LENGTH}",
-        "total = tl.load(x + place, real)",
-        "      + tl.load(y + place, real)",
-        "tl.store(out + place, total, real)",
+        f"offsets = first + tl.arange(0, {BLOCK})",
+        f"mask = offsets < {LENGTH}",
+        "total = tl.load(x + offsets, mask)",
+        "      + tl.load(y + offsets, mask)",
+        "tl.store(out + offsets, total, mask)",
     )
 
 

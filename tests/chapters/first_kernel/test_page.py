@@ -68,13 +68,13 @@ def test_each_turn_of_the_drawn_loop_has_the_steps_of_the_code():
 
 @pytest.mark.parametrize("drawing", ["mask", "mask-wide"])
 def test_the_drawn_vector_is_as_long_as_the_mask_says(drawing):
-    labels, real = drawing_text(f"first-kernel-{drawing}"), [worked.mask_true_count(program) for program in range(3)]
+    labels, count = drawing_text(f"first-kernel-{drawing}"), [worked.mask_true_count(program) for program in range(3)]
     assert cdiv(worked.LENGTH, worked.BLOCK) == 3 and "program 2" in labels
     assert joined(*(program * worked.BLOCK for program in range(3)), worked.LENGTH) in labels
-    assert real[:2] == [worked.BLOCK] * 2
-    assert joined(real[2], worked.BLOCK - real[2], worked.BLOCK, worked.BLOCK) in labels
+    assert count[:2] == [worked.BLOCK] * 2
+    assert joined(count[2], worked.BLOCK - count[2], worked.BLOCK, worked.BLOCK) in labels
     widths = [float(wide) for wide in re.findall(r"h([\d.]+)v30h-", source(drawing))]
-    assert [wide / widths[0] for wide in widths] == pytest.approx([n / real[0] for n in real], abs=0.01)
+    assert [wide / widths[0] for wide in widths] == pytest.approx([n / count[0] for n in count], abs=0.01)
 
 
 def test_the_drawn_memory_has_the_queries_one_after_another():
@@ -82,9 +82,9 @@ def test_the_drawn_memory_has_the_queries_one_after_another():
     head_dim = len(worked.QUERIES[0])
     assert joined(*(joined(*query, f"query {i}") for i, query in enumerate(worked.QUERIES))) in labels
     assert joined(*(f"{number} {place}" for place, number in enumerate(flat))) in labels
-    own = [PROGRAM * head_dim + column for column in range(head_dim)]
-    assert tuple(flat[place] for place in own) == worked.QUERIES[PROGRAM]
-    assert f"{PROGRAM} · HEAD_DIM = {own[0]}" in labels and f"own = {own}" in labels
+    offsets = [PROGRAM * head_dim + column for column in range(head_dim)]
+    assert tuple(flat[place] for place in offsets) == worked.QUERIES[PROGRAM]
+    assert f"{PROGRAM} · HEAD_DIM = {offsets[0]}" in labels and f"offsets = {offsets}" in labels
 
 
 def test_the_threads_hold_the_first_query_the_third_key_and_copies_of_their_numbers():
