@@ -216,7 +216,7 @@ class Squares:
     or as large as it is.
 
     Rounding errors of the terms add up to this times their relative size; the row itself may cancel to nothing.  A
-    weight, or a gradient of a score, is rounded to the inputs' dtype (or ``rounded``) before the matmul that follows, so
+    weight, or a score's gradient, is rounded to the inputs' dtype (or ``rounded``) before the matmul that follows, so
     that one below the smallest normal number is known no better than that number.
 
     A score is known to 2⁻²³ of itself and of its sum's terms in FP32 at best, of which d added one after the other make
