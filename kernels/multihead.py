@@ -171,10 +171,10 @@ def mask_of_each_head(attn_mask: Tensor | None, heads: int) -> list[Tensor | Non
     """Returns a mask for each head, without the axis of heads of [batch, heads, N, N]."""
     if not isinstance(attn_mask, Tensor) or attn_mask.ndim < 3:
         return [attn_mask] * heads
-    each = attn_mask.unsqueeze(0) if attn_mask.ndim == 3 else attn_mask
-    if each.ndim != 4 or each.shape[1] not in (1, heads):
+    masks = attn_mask.unsqueeze(0) if attn_mask.ndim == 3 else attn_mask
+    if masks.ndim != 4 or masks.shape[1] not in (1, heads):
         raise ValueError(
             f"attn_mask has shape {list(attn_mask.shape)}, one that broadcasts to "
             f"[batch, {heads}, sequence, sequence] is wanted"
         )
-    return list(each.expand(-1, heads, -1, -1).unbind(1))
+    return list(masks.expand(-1, heads, -1, -1).unbind(1))

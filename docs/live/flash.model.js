@@ -34,17 +34,15 @@ export function programs(pass, { q, k, blockQ, blockK, causal }) {
   if (pass === "dkdv") {
     return range(0, k.length, blockK).map((first) => {
       const start = causal ? Math.floor(first / blockQ) * blockQ : 0;
-      const whole = causal ? Math.ceil((first + blockK - 1) / blockQ) * blockQ : 0;
-      return {
-        first,
-        tiles: [...tiles(start, Math.min(whole, q.length), blockQ, true), ...tiles(whole, q.length, blockQ, false)],
-      };
+      const unmaskedStart = causal ? Math.ceil((first + blockK - 1) / blockQ) * blockQ : 0;
+      const masked = tiles(start, Math.min(unmaskedStart, q.length), blockQ, true);
+      return { first, tiles: [...masked, ...tiles(unmaskedStart, q.length, blockQ, false)] };
     });
   }
   return range(0, q.length, blockQ).reverse().map((first) => {
     const stop = causal ? Math.min(k.length, first + blockQ) : k.length;
-    const whole = Math.floor((causal ? Math.min(stop, first + 1) : stop) / blockK) * blockK;
-    return { first, tiles: [...tiles(0, whole, blockK, false), ...tiles(whole, stop, blockK, true)] };
+    const unmaskedStop = Math.floor((causal ? Math.min(stop, first + 1) : stop) / blockK) * blockK;
+    return { first, tiles: [...tiles(0, unmaskedStop, blockK, false), ...tiles(unmaskedStop, stop, blockK, true)] };
   });
 }
 

@@ -68,9 +68,9 @@ def check_rows(cache: KVCache, k: Tensor, v: Tensor, n: int) -> None:
             raise ValueError(
                 f"{name} has {x.ndim} dimensions, [n, kv_heads, new_tokens, head_dim] is wanted"
             )
-        wanted = [n, cache.kv_heads, k.shape[2], cache.head_dim]
-        if list(x.shape) != wanted:
-            raise ValueError(f"{name} has shape {list(x.shape)}, {wanted} is wanted")
+        expected_shape = [n, cache.kv_heads, k.shape[2], cache.head_dim]
+        if list(x.shape) != expected_shape:
+            raise ValueError(f"{name} has shape {list(x.shape)}, {expected_shape} is wanted")
         if x.dtype != k.dtype:
             raise TypeError(f"{name} is {x.dtype}, key is {k.dtype}: they must match")
         if x.device != cache.device:

@@ -16,7 +16,7 @@ from triton.runtime import interpreter
 def kernels_of(path: Path) -> list[ast.FunctionDef]:
     """The functions of a file that are decorated with ``triton.jit``."""
     functions = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
-    return [each for each in functions if any("triton.jit" in ast.unparse(x) for x in each.decorator_list)]
+    return [function for function in functions if any("triton.jit" in ast.unparse(x) for x in function.decorator_list)]
 
 
 def not_taken(paths: list[Path], run: Callable[[], object], report: Path) -> list[tuple[str, int, int | None]]:

@@ -34,7 +34,7 @@ BACKENDS = (
 def budget_used(
     actual: Tensor, baseline: Tensor | Sequence[Tensor], truth: Tensor, size: Tensor, rounding: Tensor | float = 0.0
 ) -> float:
-    """The largest error as a share of what is allowed: at most 1 passes.  NaN is inf, and a row of size 0 must be 0.
+    """The largest error as a fraction of what is allowed: at most 1 passes.  NaN is inf, and a row of size 0 must be 0.
 
     actual, truth: [..., rows, columns]   baseline: the same, one or several, of which the worst counts
     size: [..., rows, 1], what an error in that row is measured by, if the row has no value larger than that
@@ -84,18 +84,18 @@ def attention_budget_used(
 ) -> float:
     """``budget_used`` by the output of an attention function on these inputs.
 
-    rounded: what shares are rounded to before the matmul, which then has an allowance of its own.  Among a few cases
+    rounded: what weights are rounded to before the matmul, which then has an allowance of its own.  Among a few cases
     PyTorch's rounding is allowance enough; among thousands there is a row where it happens to come to nothing.
     options: is_causal, scale, enable_gqa, key_lengths; the function gets those that are given
     """
     mask = visible(q, k, **options)
     squares = Squares(q, k, v, mask, options.get("scale"), rounded=rounded)
-    of_torch = [outputs[0] for outputs in torch_results(q, k, v, None, mask, options)]
+    baselines = [outputs[0] for outputs in torch_results(q, k, v, None, mask, options)]
     truth = oracle(q, k, v, attn_mask=mask, **_without_masks(options))
     size = squares.out()
-    before_the_matmul = 0 if rounded is None else torch.finfo(rounded).eps / 4
-    rounding = squares.out(squares.rounding) + size * (arithmetic(k.shape[-2]) + before_the_matmul)
-    return budget_used(attention(q, k, v, **options), of_torch, truth, size, rounding)
+    weight_rounding = 0 if rounded is None else torch.finfo(rounded).eps / 4
+    rounding = squares.out(squares.rounding) + size * (arithmetic(k.shape[-2]) + weight_rounding)
+    return budget_used(attention(q, k, v, **options), baselines, truth, size, rounding)
 
 
 def gradient_budget_used(
@@ -110,23 +110,23 @@ def gradient_budget_used(
         dout = torch.randn(q.shape, device=q.device).to(q.dtype)
     mask = visible(q, k, **options)
     squares = Squares(q, k, v, mask, options.get("scale"), dout)
-    of_torch = torch_results(q, k, v, dout, mask, options)
+    baselines = torch_results(q, k, v, dout, mask, options)
     exact = partial(oracle, attn_mask=mask, **_without_masks(options))
     truths = gradients(exact, *(x.double() for x in (q, k, v, dout)))
     actual = gradients(partial(attention, **options), q, k, v, dout)
     sizes = squares.out(), *squares.gradients()
     sizes = [size.maximum(truth.abs().amax(-1, keepdim=True)) for size, truth in zip(sizes, truths, strict=True)]
     # Twice: what computes a score again rounds it anew, while the lse that it meets remembers the first time.
-    of_weights = 2 * squares.rounding + squares.rounding_of_lse
-    roundings = squares.out(squares.rounding), *squares.gradients(of_weights)
+    weight_rounding = 2 * squares.rounding + squares.rounding_of_lse
+    roundings = squares.out(squares.rounding), *squares.gradients(weight_rounding)
     # A 16-bit kernel rounds weights and gradients of scores before the matmul; torch on a CPU keeps them in FP32.
-    before_the_matmul = torch.finfo(q.dtype).eps / 4
+    operand_rounding = torch.finfo(q.dtype).eps / 4
     used = {}
     for i, name in enumerate(("out", "dq", "dk", "dv")):
         terms = k.shape[-2] if name in ("out", "dq") else q.shape[-2] * squares.group
-        share = arithmetic(terms) + (0 if name == "out" else before_the_matmul)
+        fraction = arithmetic(terms) + (0 if name == "out" else operand_rounding)
         used[name] = budget_used(
-            actual[i], [x[i] for x in of_torch], truths[i], sizes[i], roundings[i] + sizes[i] * share
+            actual[i], [x[i] for x in baselines], truths[i], sizes[i], roundings[i] + sizes[i] * fraction
         )
     return used
 
@@ -216,11 +216,11 @@ class Squares:
     or as large as it is.
 
     Rounding errors of the terms add up to this times their relative size; the row itself may cancel to nothing.  A
-    share, or a gradient of a score, is rounded to the inputs' dtype (or ``rounded``) before the matmul that follows, so
+    weight, or a score's gradient, is rounded to the inputs' dtype (or ``rounded``) before the matmul that follows, so
     that one below the smallest normal number is known no better than that number.
 
     A score is known to 2⁻²³ of itself and of its sum's terms in FP32 at best, of which d added one after the other make
-    about √d/3 times more, and so do a tensor core's few sums, since it cuts off what it does not keep: its share's
+    about √d/3 times more, and so do a tensor core's few sums, since it cuts off what it does not keep: its weight's
     relative error (``rounding``, [..., N_q, 1], of the row's worst score).  What this does is a size too, each term
     times its rounding.
 
@@ -230,7 +230,7 @@ class Squares:
     in the last place, which is twice ``rounding_of_lse``, [..., N_q, 1].
 
     A row's rowsum(dout∘out) is one number, so that its error goes into all gradients of the row's scores alike and
-    meets the sum of the keys, by their shares, in the gradient of the query.
+    meets the sum of the keys, by their weights, in the gradient of the query.
     """
 
     def __init__(self, q, k, v, mask, scale, dout=None, *, rounded=None):
@@ -245,9 +245,9 @@ class Squares:
         self.shares = shares.square() + self.floor
         self.output = self.shares @ self.v + (shares @ v.double().repeat_interleave(self.group, 1)).square()
         self.blend_of_keys = (shares @ k.double().repeat_interleave(self.group, 1)).square()
-        one_after_the_other = max(1, q.shape[-1] / 8)
+        sum_growth = max(1, q.shape[-1] / 8)
         exact = _scores(q.double(), k.double(), scale)
-        scores = (one_after_the_other * (exact.square() + self.scale**2 * (self.q @ self.k.mT)) * mask).sqrt()
+        scores = (sum_growth * (exact.square() + self.scale**2 * (self.q @ self.k.mT)) * mask).sqrt()
         worst_score = scores.amax(-1, keepdim=True) if k.shape[-2] else scores.sum(-1, keepdim=True)
         self.rounding = torch.finfo(torch.float32).eps * worst_score
         lse = exact.masked_fill(~mask, -torch.inf).logsumexp(-1, keepdim=True)

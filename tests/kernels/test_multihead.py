@@ -54,30 +54,30 @@ def test_the_loop_and_the_batched_form_are_equal(mask, is_causal, looped, x):
 
 @CAUSAL
 def test_it_is_torch_s_own_multihead_attention(is_causal, looped, x):
-    theirs = torch.nn.MultiheadAttention(EMBED_DIM, HEADS, batch_first=True, dtype=torch.float64)
-    ours = MultiHeadAttention.from_loop(looped)
-    inputs = (ours.query, ours.key, ours.value)
-    theirs.in_proj_weight.data = torch.cat([linear.weight for linear in inputs])
-    theirs.in_proj_bias.data = torch.cat([linear.bias for linear in inputs])
-    theirs.out_proj.load_state_dict(ours.output.state_dict())
+    torch_module = torch.nn.MultiheadAttention(EMBED_DIM, HEADS, batch_first=True, dtype=torch.float64)
+    vectorised = MultiHeadAttention.from_loop(looped)
+    inputs = (vectorised.query, vectorised.key, vectorised.value)
+    torch_module.in_proj_weight.data = torch.cat([linear.weight for linear in inputs])
+    torch_module.in_proj_bias.data = torch.cat([linear.bias for linear in inputs])
+    torch_module.out_proj.load_state_dict(vectorised.output.state_dict())
     mask = random_mask(SEQUENCE, SEQUENCE)
     hidden = ~(mask.tril() if is_causal else mask)  # there True does not take part
-    expected, _ = theirs(x, x, x, attn_mask=hidden)
-    torch.testing.assert_close(ours(x, attn_mask=mask, is_causal=is_causal), expected)
+    expected, _ = torch_module(x, x, x, attn_mask=hidden)
+    torch.testing.assert_close(vectorised(x, attn_mask=mask, is_causal=is_causal), expected)
 
 
 def test_there_and_back_is_the_same(looped, x):
-    back = MultiHeadAttention.from_loop(looped).to_loop()
-    ours, theirs = looped.state_dict(), back.state_dict()
-    assert ours.keys() == theirs.keys() and all(ours[name].equal(theirs[name]) for name in ours)
-    assert back(x).equal(looped(x))
+    looped_again = MultiHeadAttention.from_loop(looped).to_loop()
+    expected, actual = looped.state_dict(), looped_again.state_dict()
+    assert expected.keys() == actual.keys() and all(expected[name].equal(actual[name]) for name in expected)
+    assert looped_again(x).equal(looped(x))
 
 
 def test_weights_are_copied_and_not_shared(looped, x):
     vectorised = MultiHeadAttention.from_loop(looped)
-    back = vectorised.to_loop()
+    looped_again = vectorised.to_loop()
     expected = vectorised(x)
-    for module in (looped, back):
+    for module in (looped, looped_again):
         for parameter in module.parameters():
             parameter.data.zero_()
     assert vectorised(x).equal(expected)

@@ -79,10 +79,10 @@ def launch_cost() -> LaunchCost:
         torch.cuda.synchronize()
         torch.cuda._sleep(50_000_000)  # clocks, some 25 ms
         begin.record()
-        before = perf_counter()
+        host_start = perf_counter()
         for _ in range(500):
             number.neg_()
-        host.append(1e3 * (perf_counter() - before) / 500)
+        host.append(1e3 * (perf_counter() - host_start) / 500)
         end.record()
         torch.cuda.synchronize()
         device.append(begin.elapsed_time(end) / 500)

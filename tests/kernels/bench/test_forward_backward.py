@@ -112,12 +112,14 @@ def test_a_form_reads_its_tensors_in_its_order():
 
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_graph_and_call_compute_the_same(on_a_cpu, is_causal):
-    given = qkv_dout()
-    found = timed_calls("reference", RIGHT, *given, is_causal)
-    assert [way[1:] for way in found] == [(x, y) for x in ("forward", "backward") for y in ("graph", "eager")]
-    called = {way: call() for way, call in found.items()}
-    for work in ("forward", "backward"):
-        for graph, eager in zip(called["reference", work, "graph"], called["reference", work, "eager"], strict=True):
+    tensors = qkv_dout()
+    calls = timed_calls("reference", RIGHT, *tensors, is_causal)
+    assert [key[1:] for key in calls] == [(x, y) for x in ("forward", "backward") for y in ("graph", "eager")]
+    results = {key: call() for key, call in calls.items()}
+    for direction in ("forward", "backward"):
+        for graph, eager in zip(
+            results["reference", direction, "graph"], results["reference", direction, "eager"], strict=True
+        ):
             torch.testing.assert_close(graph, eager)
 
 
@@ -185,6 +187,8 @@ def test_the_peer_by_its_operators_is_the_peer(seeded):
     leaves = [x.detach().requires_grad_() for x in (q, k, v)]
     with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
         out = forms()["sdpa_cudnn"].attention(*leaves, is_causal=True)
-        wanted = torch.autograd.grad(out, leaves, dout)
-    for mine, its in zip(forms()["sdpa_cudnn"].backward(q, k, v, dout, True)(), wanted, strict=True):
-        torch.testing.assert_close(mine, its, atol=1e-2, rtol=1e-2)
+        expected = torch.autograd.grad(out, leaves, dout)
+    for gradient, expected_gradient in zip(
+        forms()["sdpa_cudnn"].backward(q, k, v, dout, True)(), expected, strict=True
+    ):
+        torch.testing.assert_close(gradient, expected_gradient, atol=1e-2, rtol=1e-2)

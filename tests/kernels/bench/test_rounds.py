@@ -43,19 +43,19 @@ def drawn_settings(rng, count=30):
 
 
 def of_one(settings):
-    (of, by), *_ = settings
-    return ratio(of, by)
+    (numerator, denominator), *_ = settings
+    return ratio(numerator, denominator)
 
 
 def not_paired(settings):
-    (of, by), *_ = settings
-    return ratio(of, random.Random(0).sample(by, len(by)))
+    (numerator, denominator), *_ = settings
+    return ratio(numerator, random.Random(0).sample(denominator, len(denominator)))
 
 
 def of_rounds(settings):
     """Between which ratios 95 of 100 rounds lie, which is not where their median lies."""
-    (of, by), *_ = settings
-    ratios = sorted(a / b for a, b in zip(of, by, strict=True))
+    (numerator, denominator), *_ = settings
+    ratios = sorted(a / b for a, b in zip(numerator, denominator, strict=True))
     return Interval(statistics.median(ratios), ratios[0], ratios[-1])
 
 
@@ -66,12 +66,15 @@ def too_narrow(settings):
 
 def rounds_of_all_drawn_together(settings):
     """As if a round of one setting came with the same round of another: too narrow or too wide, as they are drawn."""
-    ratios = [a / b for of, by in settings for a, b in zip(of, by, strict=True)]
+    ratios = [a / b for numerator, denominator in settings for a, b in zip(numerator, denominator, strict=True)]
     return ratio(ratios, [1.0] * len(ratios))
 
 
 def arithmetic(settings):
-    (mean, low, high), ratios = geometric_mean(settings), [ratio(of, by).median for of, by in settings]
+    (mean, low, high), ratios = (
+        geometric_mean(settings),
+        [ratio(numerator, denominator).median for numerator, denominator in settings],
+    )
     more = statistics.fmean(ratios) - mean
     return Interval(mean + more, low + more, high + more)
 
@@ -117,8 +120,8 @@ def test_a_wrong_interval_of_a_geometric_mean_is_rejected(wrong):
 def test_the_geometric_mean_is_of_medians_and_of_one_setting_it_is_the_ratio():
     settings = [([1.0, 2.0, 9.0], [1.0, 1.0, 1.0]), ([8.0, 8.0, 8.0], [1.0, 1.0, 1.0])]
     assert geometric_mean(settings).median == pytest.approx(4)
-    of, by = next(drawn_settings(random.Random(3)))
-    assert geometric_mean([(of, by)]) == pytest.approx(ratio(of, by))
+    numerator, denominator = next(drawn_settings(random.Random(3)))
+    assert geometric_mean([(numerator, denominator)]) == pytest.approx(ratio(numerator, denominator))
 
 
 def test_clock_and_power_are_those_of_nvml(monkeypatch):

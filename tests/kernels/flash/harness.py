@@ -33,9 +33,9 @@ DTYPE_AND_MASK = pytest.mark.parametrize(
 def with_masks(names, values):
     """Each value with both masks on a GPU; in the interpreter, which takes long, with one of them, in turn."""
     pairs = [
-        pytest.param(*value, is_causal, marks=() if here else pytest.mark.gpu)
-        for number, value in enumerate(v if isinstance(v, tuple) else (v,) for v in values)
-        for is_causal, here in ((False, number % 2 == 0), (True, number % 2 == 1))
+        pytest.param(*value, is_causal, marks=() if in_interpreter else pytest.mark.gpu)
+        for index, value in enumerate(v if isinstance(v, tuple) else (v,) for v in values)
+        for is_causal, in_interpreter in ((False, index % 2 == 0), (True, index % 2 == 1))
     ]
     return pytest.mark.parametrize(f"{names}, is_causal", pairs)
 
@@ -61,7 +61,7 @@ def inputs(device, dtype, seq_q, seq_k, head_dim, *, batch=2, heads=2, key_heads
 
 
 def used(*tensors, **options):
-    """The largest share of the budget: of the output's or of the gradients'."""
+    """How much of the budget is used, by the output or by the gradients: at most 1 passes."""
     return max(gradient_budget_used(flash_attention, *tensors, **options).values())
 
 

@@ -78,8 +78,8 @@ def test_what_kernels_return_can_be_merged(device):
 def test_it_commutes_bit_for_bit(dtype):
     _, parts = inputs(17)
     out_a, lse_a, out_b, lse_b = rounded(parts, dtype)
-    one, other = merge(out_a, lse_a, out_b, lse_b), merge(out_b, lse_b, out_a, lse_a)
-    assert one[0].equal(other[0]) and one[1].equal(other[1])
+    merged, swapped = merge(out_a, lse_a, out_b, lse_b), merge(out_b, lse_b, out_a, lse_a)
+    assert merged[0].equal(swapped[0]) and merged[1].equal(swapped[1])
 
 
 @settings(deadline=None, derandomize=True, max_examples=20)
@@ -147,9 +147,9 @@ def test_where_a_part_is_empty_its_gradient_is_0_and_the_others_is_whole():
 
 def without_a_guard(out_a, lse_a, out_b, lse_b):
     lse = torch.logaddexp(lse_a, lse_b)
-    shares = [(x - torch.maximum(lse_a, lse_b)).exp() for x in (lse_a, lse_b)]
-    out = sum(share[..., None] * out for share, out in zip(shares, (out_a, out_b), strict=True))
-    return (out / sum(shares)[..., None]).to(out_a.dtype), lse
+    part_weights = [(x - torch.maximum(lse_a, lse_b)).exp() for x in (lse_a, lse_b)]
+    out = sum(part_weight[..., None] * out for part_weight, out in zip(part_weights, (out_a, out_b), strict=True))
+    return (out / sum(part_weights)[..., None]).to(out_a.dtype), lse
 
 
 def in_16_bits(out_a, lse_a, out_b, lse_b):

@@ -10,9 +10,9 @@ from kernels.flash.schedule import share_of_work
 
 @triton.jit
 def share_kernel(out, blocks, rows, CAUSAL: tl.constexpr):
-    batch_head, rank = share_of_work(blocks, rows, CAUSAL)
+    batch_head, block_number = share_of_work(blocks, rows, CAUSAL)
     tl.store(out + 2 * tl.program_id(0), batch_head)
-    tl.store(out + 2 * tl.program_id(0) + 1, rank)
+    tl.store(out + 2 * tl.program_id(0) + 1, block_number)
 
 
 def shares(batch_heads, blocks, rows, causal, device):
@@ -25,9 +25,11 @@ def shares(batch_heads, blocks, rows, causal, device):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("batch_heads, blocks, rows", [(1, 1, 5), (5, 3, 2**14), (2, 3, 2**16), (4, 2, 100)])
 def test_every_block_is_one_program_s(batch_heads, blocks, rows, causal, device):
-    found = shares(batch_heads, blocks, rows, causal, device).tolist()
-    assert sorted(found) == [[batch_head, rank] for batch_head in range(batch_heads) for rank in range(blocks)]
-    in_order = batch_heads - min(batch_heads, -(-(2**15) // rows)) if causal else batch_heads
-    assert found[: in_order * blocks] == sorted(found)[: in_order * blocks]
-    ranks = [rank for _, rank in found[in_order * blocks :]]
-    assert ranks == sorted(ranks)
+    work = shares(batch_heads, blocks, rows, causal, device).tolist()
+    assert sorted(work) == [
+        [batch_head, block_number] for batch_head in range(batch_heads) for block_number in range(blocks)
+    ]
+    whole_pairs = batch_heads - min(batch_heads, -(-(2**15) // rows)) if causal else batch_heads
+    assert work[: whole_pairs * blocks] == sorted(work)[: whole_pairs * blocks]
+    block_numbers = [block_number for _, block_number in work[whole_pairs * blocks :]]
+    assert block_numbers == sorted(block_numbers)

@@ -44,7 +44,7 @@ def oracle(x, scheme, tensor_scale=None):
         tensor_scale = (
             np.float32(np.abs(rows).max()) / np.float32(largest * (448 if scheme.scale_format == E4M3 else 1)) or 1
         )
-    whole = np.float32(1.0 if tensor_scale is None else tensor_scale)
+    scale_of_tensor = np.float32(1.0 if tensor_scale is None else tensor_scale)
     all_codes, all_scales = [], []
     for row in rows:
         codes, size = [], scheme.block_size or len(row)
@@ -53,7 +53,7 @@ def oracle(x, scheme, tensor_scale=None):
             amax = np.float32(np.abs(block).max())
             unit = np.float32(1.0)
             if scheme.scale_format == E4M3:
-                scale = to_code(amax / np.float32(6.0) / whole, E4M3)
+                scale = to_code(amax / np.float32(6.0) / scale_of_tensor, E4M3)
                 unit = np.float32(scale.view(ml_dtypes.float8_e4m3fn))
             elif scheme.scale_format == E8M0:
                 power = math.frexp(amax)[1] - 1 - {6.0: 2, 448.0: 8}[largest] if amax else -127
@@ -63,7 +63,7 @@ def oracle(x, scheme, tensor_scale=None):
                 scale = unit = amax / np.float32(largest) if amax else np.float32(1.0)
             if scheme.block_size:
                 all_scales.append(scale)
-            inverse = np.float32(1.0) / whole / unit if unit else np.float32(0.0)
+            inverse = np.float32(1.0) / scale_of_tensor / unit if unit else np.float32(0.0)
             codes += list(to_code(np.float32(block) * inverse, scheme.element_format))
         if scheme.element_format == E2M1:
             codes = [int(low) + 16 * int(high) for low, high in zip(codes[::2], [*codes[1::2], 0], strict=False)]
@@ -74,11 +74,11 @@ def oracle(x, scheme, tensor_scale=None):
 def codes_and_scales_are_right(function, scheme, x, tensor_scale=None):
     """Two verdicts on what a function like ``quantize`` gives."""
     quantized = function(x, scheme, tensor_scale=tensor_scale)
-    codes, scales, whole = oracle(x.cpu(), scheme, tensor_scale)
+    codes, scales, expected_tensor_scale = oracle(x.cpu(), scheme, tensor_scale)
     if scheme.has_tensor_scale:
-        assert np.float32(quantized.tensor_scale.cpu()) == np.float32(whole)
-    mine = None if quantized.scales is None else quantized.scales.cpu().numpy().ravel()
-    scales_are_right = mine is None if not scheme.block_size else (mine == scales).all()
+        assert np.float32(quantized.tensor_scale.cpu()) == np.float32(expected_tensor_scale)
+    actual_scales = None if quantized.scales is None else quantized.scales.cpu().numpy().ravel()
+    scales_are_right = actual_scales is None if not scheme.block_size else (actual_scales == scales).all()
     return bool((quantized.codes.cpu().numpy().ravel() == codes).all()), bool(scales_are_right)
 
 

@@ -37,10 +37,10 @@ def assert_kernels_agree(x, scheme, tensor_scale=None, device="cpu"):
         assert actual.scheme == scheme and actual.shape == x.shape
         assert same(actual.codes, expected.codes)
         for name in ("scales", "tensor_scale"):
-            mine, other = getattr(actual, name), getattr(expected, name)
-            assert (mine is None and other is None) or same(mine, other)
-        for undo in (dequantize, dequantize_blocks):
-            values = undo(actual)
+            actual_scale, expected_scale = getattr(actual, name), getattr(expected, name)
+            assert (actual_scale is None and expected_scale is None) or same(actual_scale, expected_scale)
+        for decoder in (dequantize, dequantize_blocks):
+            values = decoder(actual)
             assert values.dtype == torch.float32 and same(values, dequantize(expected))
 
 
@@ -58,9 +58,11 @@ def test_kernels_are_the_reference_bit_for_bit(scheme, shape, device):
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_kernels_take_every_dtype_strides_and_a_given_scale(scheme, dtype, device):
     x = data(48, 80).to(dtype).t()
-    whole = torch.tensor(0.0371) if scheme.has_tensor_scale else None
-    expected = quantize(x, scheme, tensor_scale=whole)
-    actual = quantize_blocks(x.to(device), scheme, tensor_scale=None if whole is None else whole.to(device))
+    tensor_scale = torch.tensor(0.0371) if scheme.has_tensor_scale else None
+    expected = quantize(x, scheme, tensor_scale=tensor_scale)
+    actual = quantize_blocks(
+        x.to(device), scheme, tensor_scale=None if tensor_scale is None else tensor_scale.to(device)
+    )
     assert same(actual.codes, expected.codes)
     assert scheme.block_size is None or same(actual.scales, expected.scales)
 

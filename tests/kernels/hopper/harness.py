@@ -90,7 +90,7 @@ def compiling(*modules):
 
 
 def largest_budget_used(attention, q, k, v, **options):
-    """The larger share of the budget: of the output's or of the log-sum-exp's.  What is not written is NaN."""
+    """How much of the budget is used, by the output or by the log-sum-exp.  What is not written is NaN."""
 
     def both(*tensors, return_lse=True, **options):
         with prefilled_with_nan():

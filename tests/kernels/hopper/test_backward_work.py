@@ -66,14 +66,14 @@ INTERLEAVE = pytest.mark.parametrize("interleave", [1, 4, 100])
 def test_every_key_meets_every_query_that_sees_it_once(
     interleave, splits, is_causal, block_q, block_k, seq_q, seq_k, works
 ):
-    met = defaultdict(int)
-    for each in works(seq_q, seq_k, block_q, block_k, is_causal, False, splits, interleave):
-        for head in range(each.first_head, each.end_head):
-            assert head // GROUP == each.key_head
-            for block in range(each.start, each.blocks):
-                met[each.batch, head, each.first_key // block_k, block] += 1
-    assert set(met.values()) == {1}
-    wanted = {
+    meetings = defaultdict(int)
+    for work in works(seq_q, seq_k, block_q, block_k, is_causal, False, splits, interleave):
+        for head in range(work.first_head, work.end_head):
+            assert head // GROUP == work.key_head
+            for block in range(work.start, work.blocks):
+                meetings[work.batch, head, work.first_key // block_k, block] += 1
+    assert set(meetings.values()) == {1}
+    visible = {
         (batch, head, key_block, block)
         for batch in range(BATCH)
         for head in range(KEY_HEADS * GROUP)
@@ -81,9 +81,9 @@ def test_every_key_meets_every_query_that_sees_it_once(
         for block in range(-(-seq_q // block_q))
         if not is_causal or (block + 1) * block_q > key_block * block_k
     }
-    assert wanted <= set(met)
-    others = set(met) - wanted  # keys after the last query, which have its block
-    assert all(is_causal and (block + 1) * block_q >= seq_q for *_, block in others)
+    assert visible <= set(meetings)
+    invisible = set(meetings) - visible  # keys after the last query, which have its block
+    assert all(is_causal and (block + 1) * block_q >= seq_q for *_, block in invisible)
 
 
 @LENGTHS
@@ -92,21 +92,21 @@ def test_every_key_meets_every_query_that_sees_it_once(
 @INTERLEAVE
 def test_an_order_is_that_in_which_programs_are_started(interleave, is_causal, block_q, block_k, seq_q, seq_k, works):
     """So whoever waits waits for a program that runs already."""
-    added = defaultdict(int)
-    for each in works(seq_q, seq_k, block_q, block_k, is_causal, True, 1, interleave):
-        for head in range(each.first_head, each.end_head):
-            for block in range(each.start, each.blocks):
-                place = (each.batch * KEY_HEADS * GROUP + head) * each.blocks + block
-                assert accumulate_dq.rank_in.fn(each, place, seq_k, block_q, block_k, is_causal) == added[place]
-                added[place] += 1
+    additions = defaultdict(int)
+    for work in works(seq_q, seq_k, block_q, block_k, is_causal, True, 1, interleave):
+        for head in range(work.first_head, work.end_head):
+            for block in range(work.start, work.blocks):
+                q_block = (work.batch * KEY_HEADS * GROUP + head) * work.blocks + block
+                assert accumulate_dq.rank_in.fn(work, q_block, seq_k, block_q, block_k, is_causal) == additions[q_block]
+                additions[q_block] += 1
 
 
 @BLOCKS
 def test_causal_nobody_waits_at_first(block_q, block_k, works):
     """A program begins with a block to which nobody has to add before it."""
-    for each in works(4096, 4096, block_q, block_k, True, True, 1, 1):
-        place = each.batch * KEY_HEADS * GROUP * each.blocks + each.start
-        assert accumulate_dq.rank_in.fn(each, place, 4096, block_q, block_k, True) == 0
+    for work in works(4096, 4096, block_q, block_k, True, True, 1, 1):
+        q_block = work.batch * KEY_HEADS * GROUP * work.blocks + work.start
+        assert accumulate_dq.rank_in.fn(work, q_block, 4096, block_q, block_k, True) == 0
 
 
 @LENGTHS
@@ -115,13 +115,15 @@ def test_causal_nobody_waits_at_first(block_q, block_k, works):
 def test_every_query_meets_every_key_that_it_sees_once(interleave, is_causal, seq_q, seq_k, in_python):
     """At heads of 256."""
     batch_heads, blocks = 6, -(-seq_q // 128)
-    sizes, met = QuerySizes(None, 3, None, batch_heads, min(interleave, batch_heads), seq_q, seq_k, None), set()
+    sizes, blocks_done = QuerySizes(None, 3, None, batch_heads, min(interleave, batch_heads), seq_q, seq_k, None), set()
     for _ in in_python(batch_heads * blocks):
         batch, head, first_query, key_blocks = head_dim_256_dq.queries_of.fn(sizes, is_causal)
-        met.add((batch, head, first_query))
-        seen = min(seq_k, first_query + 128) if is_causal else seq_k
-        assert (key_blocks - 1) * 64 < seen <= key_blocks * 64
-    assert met == {(batch, head, 128 * block) for batch in range(2) for head in range(3) for block in range(blocks)}
+        blocks_done.add((batch, head, first_query))
+        visible_keys = min(seq_k, first_query + 128) if is_causal else seq_k
+        assert (key_blocks - 1) * 64 < visible_keys <= key_blocks * 64
+    assert blocks_done == {
+        (batch, head, 128 * block) for batch in range(2) for head in range(3) for block in range(blocks)
+    }
 
 
 @pytest.mark.parametrize(

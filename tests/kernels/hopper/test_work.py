@@ -32,20 +32,20 @@ def shared_out(
     sizes = Sizes(None, None, *counts, None, None, seq_q, seq_k)
     programs = min(work_items, sms)
     slots = -(-work_items // programs) * programs if paired else work_items
-    done = []
+    work_by_program = []
     for program in range(programs):
         monkeypatch.setattr(schedule, "gl", in_python(program, programs))
-        mine = []
+        own_work = []
         for slot in range(program, slots, programs):
             work_item = torch.tensor(schedule.serpentine.fn(slot, paired))
             count = int(schedule.blocks_in.fn(work_item, sizes, block_q, paired))
             for member in range(count):
-                found = schedule.block_of.fn(
+                block = schedule.block_of.fn(
                     work_item, member, sizes, block_q, block_k, is_causal, paired
                 )  # fmt: skip
-                mine.append((*map(int, found), count))
-        done.append(mine)
-    return done
+                own_work.append((*map(int, block), count))
+        work_by_program.append(own_work)
+    return work_by_program
 
 
 @pytest.mark.parametrize(
@@ -61,41 +61,41 @@ def test_every_block_once(
 ):
     """Each block of queries of each head is done by one program, with all the keys that it sees and no block more."""
     options = {"is_causal": is_causal, "pair_blocks": pair_blocks, "longest_first_tail": longest_first_tail}
-    done = shared_out(heads, seq_q, seq_k, block_q, block_k, sms, monkeypatch, **options)
-    assert all(done) and len(done) <= sms
-    everything = list(chain(*done))
-    for _, first_query, length, _ in everything:
-        seen = min(seq_k, first_query + block_q) if is_causal else seq_k
-        assert (length - 1) * block_k < seen <= length * block_k
-    found = Counter((head, first_query) for head, first_query, *_ in everything)
-    assert found == Counter(product(range(heads), range(0, seq_q, block_q)))
+    work_by_program = shared_out(heads, seq_q, seq_k, block_q, block_k, sms, monkeypatch, **options)
+    assert all(work_by_program) and len(work_by_program) <= sms
+    all_work = list(chain(*work_by_program))
+    for _, first_query, length, _ in all_work:
+        visible_keys = min(seq_k, first_query + block_q) if is_causal else seq_k
+        assert (length - 1) * block_k < visible_keys <= length * block_k
+    counts = Counter((head, first_query) for head, first_query, *_ in all_work)
+    assert counts == Counter(product(range(heads), range(0, seq_q, block_q)))
 
 
 @pytest.mark.parametrize("block_q, block_k", [(128, 128), (128, 64), (192, 128)])
 @pytest.mark.parametrize("seq_q", [129, 300, 385, 1000])
 def test_pairs_are_equally_long(seq_q, block_q, block_k, monkeypatch):
     blocks = -(-seq_q // block_q)
-    done = shared_out(7, seq_q, 1000, block_q, block_k, 3, monkeypatch, longest_first_tail=False)
-    for mine in done:
-        pairs = [block for block in mine if block[3] == 2]
-        for one, other in zip(pairs[::2], pairs[1::2], strict=True):
-            assert one[0] == other[0] and one[1] > other[1]
-            assert abs(one[2] + other[2] - (blocks + 1) * block_q / block_k) < 2
+    work_by_program = shared_out(7, seq_q, 1000, block_q, block_k, 3, monkeypatch, longest_first_tail=False)
+    for own_work in work_by_program:
+        pairs = [block for block in own_work if block[3] == 2]
+        for long, short in zip(pairs[::2], pairs[1::2], strict=True):
+            assert long[0] == short[0] and long[1] > short[1]
+            assert abs(long[2] + short[2] - (blocks + 1) * block_q / block_k) < 2
 
 
 @pytest.mark.parametrize("heads, seq_q", [(7, 1000), (16, 4096), (2, 9000)])
 def test_single_blocks_come_last_and_the_longest_first(heads, seq_q, monkeypatch):
     """Those of the last heads: in each round, and from one round to the next."""
     sms = 12
-    done = shared_out(heads, seq_q, seq_q, 128, 128, sms, monkeypatch)
+    work_by_program = shared_out(heads, seq_q, seq_q, 128, 128, sms, monkeypatch)
     blocks = -(-seq_q // 128)
-    alone = min(heads, -(-7 * sms // (4 * blocks)))
-    singles = [[block for block in mine if block[0] >= heads - alone] for mine in done]
-    for mine, single in zip(done, singles, strict=True):
-        assert mine[len(mine) - len(single) :] == single
+    unpaired_heads = min(heads, -(-7 * sms // (4 * blocks)))
+    singles = [[block for block in own_work if block[0] >= heads - unpaired_heads] for own_work in work_by_program]
+    for own_work, single in zip(work_by_program, singles, strict=True):
+        assert own_work[len(own_work) - len(single) :] == single
         lengths = [length for _, _, length, _ in single]
         assert lengths == sorted(lengths, reverse=True)
-    assert sum(map(len, singles)) == alone * blocks
+    assert sum(map(len, singles)) == unpaired_heads * blocks
 
 
 def busiest(done, mean):

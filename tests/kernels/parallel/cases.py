@@ -16,8 +16,8 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 def attention(rank, ranks, group, q, k, v, dout, order, options, wrong=None):
     """The parts of the output and of the gradients of q, k and v that this process has, on the CPU."""
     with WRONG[wrong]() if wrong else nothing_wrong():
-        mine = [shard(x.to(DEVICE), rank, ranks, order=order) for x in (q, k, v, dout)]
-        return output_and_grads(group, *mine, order=order, **options)
+        own_parts = [shard(x.to(DEVICE), rank, ranks, order=order) for x in (q, k, v, dout)]
+        return output_and_grads(group, *own_parts, order=order, **options)
 
 
 def output_and_grads(group, q, k, v, dout, **options) -> list[Tensor]:

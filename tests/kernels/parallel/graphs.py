@@ -25,13 +25,13 @@ class Late(torch.cuda.Stream):
 def fetching_late(group, late: bool):
     """For as long as this lasts this process fetches late from the others, or as ever."""
     exchange = exchange_of(group, "peer memory")
-    on_time = exchange.stream
-    exchange.stream = Late() if late else on_time
+    own_stream = exchange.stream
+    exchange.stream = Late() if late else own_stream
     try:
         yield
         torch.cuda.synchronize()
     finally:
-        exchange.stream = on_time
+        exchange.stream = own_stream
 
 
 def inputs(rank, seed, tokens=64) -> list[Tensor]:
@@ -57,29 +57,29 @@ def in_turn(rank, ranks, group, backward) -> bool:
     The second process fetches late; the first is then already at what comes next, unless something keeps it.
     """
     first, second = (inputs(rank, seed) for seed in (1, 2))
-    wanted = [ring(group, *each, backward) for each in (first, second)]
-    found, of_graph = [], []
+    expected = [ring(group, *each, backward) for each in (first, second)]
+    actual, graph_results = [], []
     with fetching_late(group, late=rank == 1):
-        replay = as_cuda_graph(lambda: of_graph.append(ring(group, *first, backward)))
+        replay = as_cuda_graph(lambda: graph_results.append(ring(group, *first, backward)))
         for _ in range(2):
             replay()
-            found.append([x.clone() for x in of_graph[-1]])
-            found.append(ring(group, *second, backward))
-    return same(found, 2 * wanted)
+            actual.append([x.clone() for x in graph_results[-1]])
+            actual.append(ring(group, *second, backward))
+    return same(actual, 2 * expected)
 
 
 def outgrown(rank, ranks, group) -> bool:
     """Whether a graph of a short call gives what it gave before a long one, of 32,768 tokens a GPU."""
     short, long = inputs(rank, 3), inputs(rank, 4, tokens=1 << 15)
-    wanted, of_graph = ring(group, *short, True), []
-    replay = as_cuda_graph(lambda: of_graph.append(ring(group, *short, True)))
+    expected, graph_results = ring(group, *short, True), []
+    replay = as_cuda_graph(lambda: graph_results.append(ring(group, *short, True)))
     exchange = exchange_of(group, "peer memory")
     buffer = exchange.buffers[KEYS]
     ring(group, *long, True)
-    grown = exchange.buffers[KEYS] is not buffer
+    has_grown = exchange.buffers[KEYS] is not buffer
     inputs(rank, 5, tokens=1 << 16)  # writes where memory is free
     replay()
-    return grown and same([of_graph[-1]], [wanted])
+    return has_grown and same([graph_results[-1]], [expected])
 
 
 def error_in_capture(function) -> str:

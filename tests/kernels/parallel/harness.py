@@ -27,24 +27,24 @@ class Processes:
     def __init__(self, count: int, patience: float = START):
         self.count = count
         # A CPU's children are copies of this process, which has imported all; CUDA does not survive a copy.
-        start = mp.get_context("spawn" if GPUS else "fork")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        context = mp.get_context("spawn" if GPUS else "fork")
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
         self.pipes, self.processes = [], []
         for rank in range(count):
-            mine, theirs = start.Pipe()
-            process = start.Process(target=_serve, args=(theirs, rank, count, port, patience), daemon=True)
+            parent_end, child_end = context.Pipe()
+            process = context.Process(target=_serve, args=(child_end, rank, count, port, patience), daemon=True)
             process.start()
-            self.pipes.append(mine)
+            self.pipes.append(parent_end)
             self.processes.append(process)
 
     def run(self, function: Callable, *arguments, count: int | None = None) -> list:
         """What each of the first ``count`` processes returns; RuntimeError with the first one's error if any fails."""
-        found = self.outcomes(function, *arguments, count=count)
-        if errors := [error for _, error in found if error]:
+        answers = self.outcomes(function, *arguments, count=count)
+        if errors := [error for _, error in answers if error]:
             raise RuntimeError(errors[0])
-        return [result for result, _ in found]
+        return [result for result, _ in answers]
 
     def outcomes(self, function: Callable, *arguments, count: int | None = None) -> list[tuple[object, str | None]]:
         """What each returns and None, or None and the traceback of its error."""

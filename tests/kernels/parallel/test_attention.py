@@ -53,16 +53,16 @@ def errors(found, truths):
 
 def times_the_error_of_one(found, whole, is_causal, scale=None):
     """For output and gradients: the worst head's error, by that of one process, or by one rounding if that is more."""
-    exact = lambda q, k, v: oracle(q, k, v, is_causal=is_causal, scale=scale, enable_gqa=True)  # noqa: E731
-    truths = output_and_grads(exact, *(x.double() for x in whole))
+    exact_attention = lambda q, k, v: oracle(q, k, v, is_causal=is_causal, scale=scale, enable_gqa=True)  # noqa: E731
+    truths = output_and_grads(exact_attention, *(x.double() for x in whole))
     on_device = [x.to(cases.DEVICE) for x in whole]
-    alone = partial(by_the_same_kernels, is_causal=is_causal)
+    one_process = partial(by_the_same_kernels, is_causal=is_causal)
     if scale is not None:
-        alone = partial(attention, is_causal=is_causal, scale=scale, enable_gqa=True)
-    one = output_and_grads(alone, *on_device)
+        one_process = partial(attention, is_causal=is_causal, scale=scale, enable_gqa=True)
+    reference = output_and_grads(one_process, *on_device)
     rounding = torch.finfo(whole[0].dtype).eps / 4
-    pairs = zip(NAMES, errors(found, truths), errors(one, truths), strict=True)
-    return {name: mine / max(theirs, rounding) for name, mine, theirs in pairs}
+    pairs = zip(NAMES, errors(found, truths), errors(reference, truths), strict=True)
+    return {name: error / max(reference_error, rounding) for name, error, reference_error in pairs}
 
 
 def by_the_same_kernels(q, k, v, is_causal):
@@ -86,8 +86,8 @@ def test_it_is_attention(processes, scheme, ranks, order, is_causal, dtype):
     whole = inputs(ranks, 128 if GPUS else 96, dtype, head_dim=64 if GPUS else 16)
     options = SCHEMES[scheme] | {"is_causal": is_causal}
     parts = processes.run(cases.attention, *whole, order, options, count=ranks)
-    used = times_the_error_of_one(whole_of(parts, order), whole, is_causal)
-    assert max(used.values()) <= 1.5, used
+    ratios = times_the_error_of_one(whole_of(parts, order), whole, is_causal)
+    assert max(ratios.values()) <= 1.5, ratios
 
 
 @each_scheme
@@ -116,9 +116,9 @@ def test_a_scale_of_any_sign(processes, scheme, scale):
     whole = inputs(LARGEST, 8, FP32)
     options = SCHEMES[scheme] | {"is_causal": True, "scale": scale}
     parts = processes.run(cases.attention, *whole, "zigzag", options)
-    used = times_the_error_of_one(whole_of(parts, "zigzag"), whole, True, scale)
+    ratios = times_the_error_of_one(whole_of(parts, "zigzag"), whole, True, scale)
     # A scale of 0 leaves dq and dk 0, and no error to compare.  In so few rows one process may be lucky.
-    assert max(used[name] for name in (NAMES if scale else ("out", "dv"))) <= 5, used
+    assert max(ratios[name] for name in (NAMES if scale else ("out", "dv"))) <= 5, ratios
 
 
 @pytest.mark.gpu
@@ -129,8 +129,8 @@ def test_the_hopper_kernel_s_parts(processes, head_dim, is_causal):
     whole = inputs(LARGEST, 1024, BF16, heads=16, head_dim=head_dim, batch=1)
     options = SCHEMES["peer memory"] | {"is_causal": is_causal}
     parts = processes.run(cases.attention, *whole, "zigzag", options)
-    used = times_the_error_of_one(whole_of(parts, "zigzag"), whole, is_causal)
-    assert max(used.values()) <= 1.5, used
+    ratios = times_the_error_of_one(whole_of(parts, "zigzag"), whole, is_causal)
+    assert max(ratios.values()) <= 1.5, ratios
 
 
 @pytest.mark.parametrize("wrong", cases.WRONG)
@@ -158,8 +158,8 @@ def test_the_heads_of_one_key_head_and_long_and_short_calls_in_turn(processes):
         whole = inputs(LARGEST, tokens, FP32, kv_heads=kv_heads)
         for options in [SCHEMES["peer memory"] if GPUS else RING, {"scheme": "all_gather"}]:
             parts = processes.run(cases.attention, *whole, "zigzag", options | {"is_causal": True})
-            used = times_the_error_of_one(whole_of(parts, "zigzag"), whole, True)
-            assert max(used.values()) <= 5, used  # of so few numbers one process may be lucky; others' are far off
+            ratios = times_the_error_of_one(whole_of(parts, "zigzag"), whole, True)
+            assert max(ratios.values()) <= 5, ratios  # of so few numbers one process may be lucky; others' are far off
 
 
 # What is refused.
@@ -181,8 +181,8 @@ SHAPE = (1, 4, 8, 16)
     ],
 )
 def test_what_does_not_fit_is_refused_on_every_process(processes, shapes, options, wanted):
-    found = processes.outcomes(call_with, [[shape] * 3 for shape in shapes], options, count=2)
-    assert [wanted in (error or "") for _, error in found] == [True, True], found
+    outcomes = processes.outcomes(call_with, [[shape] * 3 for shape in shapes], options, count=2)
+    assert [wanted in (error or "") for _, error in outcomes] == [True, True], outcomes
 
 
 def call_with(rank, ranks, group, shapes, options):
@@ -208,12 +208,12 @@ def when_the_second_fails(exchange, after):
     """The error that each of two processes gets, when the second raises after so many calls."""
     group = Processes(2, patience=PATIENCE)
     group.run(cases.ready)  # the time that they take to start is not what is asked for
-    begun = time.monotonic()
+    start = time.monotonic()
     try:
         errors = [error for _, error in group.outcomes(cases.fail_in, 1, exchange, after, PATIENCE)]
     finally:
         group.end()
-    assert time.monotonic() - begun < PATIENCE + GRACE, "it waited until it was ended from outside"
+    assert time.monotonic() - start < PATIENCE + GRACE, "it waited until it was ended from outside"
     assert "this process has failed" in errors[1]
     return errors[0]
 
@@ -241,10 +241,10 @@ def test_decode_over_caches_of_many_gpus(processes, ranks, scale):
     q = torch.randn(batch, heads, 1, head_dim).half()
     ends = [0, 0, *itertools.islice([20, 33], ranks - 2), *[total] * 7][: ranks + 1]  # the first has no key
     ends[-1] = total
-    found = processes.run(cases.decode, q, k, v, ends, scale, count=ranks)
-    assert all(torch.equal(found[0], other) for other in found)
+    outputs = processes.run(cases.decode, q, k, v, ends, scale, count=ranks)
+    assert all(torch.equal(outputs[0], output) for output in outputs)
     truth = oracle(q.double(), k.double(), v.double(), scale=scale, enable_gqa=True)
-    torch.testing.assert_close(found[0].double(), truth, rtol=2e-3, atol=2e-3)
+    torch.testing.assert_close(outputs[0].double(), truth, rtol=2e-3, atol=2e-3)
 
 
 def test_decode_refuses_more_than_one_new_token(processes):

@@ -104,15 +104,17 @@ def run(monkeypatch):
     monkeypatch.setattr(exchange, "allocate_symmetric", allocate_symmetric)
 
     def runs(function, count=1, without=None, **habits):
-        together = [threading.Barrier(count, timeout=30)]
-        together += [Gpu(rank, together, without=without, **habits if rank == 1 else {}) for rank in range(count)]
+        barrier_and_gpus = [threading.Barrier(count, timeout=30)]
+        barrier_and_gpus += [
+            Gpu(rank, barrier_and_gpus, without=without, **habits if rank == 1 else {}) for rank in range(count)
+        ]
 
         def on(gpu):
             HERE.gpu = gpu
             return function(gpu)
 
         with ThreadPoolExecutor(count) as threads:
-            return list(threads.map(on, together[1:]))
+            return list(threads.map(on, barrier_and_gpus[1:]))
 
     return runs
 
@@ -122,14 +124,14 @@ SLOTS = (KEYS, KEYS, GRADIENTS, GRADIENTS, KEYS)  # twice in a row: to publish i
 
 def what_neighbours_find(gpu):
     """Each time, in these slots, the numbers that the GPU one rank before had published, in both tensors."""
-    peers, found = PeerMemory(gpu), []
+    peers, received = PeerMemory(gpu), []
     for number, slot in enumerate(SLOTS):
-        mine = torch.full((1, 1, 2, 4), 10.0 * number + gpu.rank)
-        fetch = peers.publish(mine, -mine, slot=slot, max_numel=mine.numel())
-        parts = fetch(1, mine.shape).result()
-        found.append((parts[0].unique().tolist(), parts[1].unique().tolist()))
+        sent = torch.full((1, 1, 2, 4), 10.0 * number + gpu.rank)
+        fetch = peers.publish(sent, -sent, slot=slot, max_numel=sent.numel())
+        parts = fetch(1, sent.shape).result()
+        received.append((parts[0].unique().tolist(), parts[1].unique().tolist()))
     gpu.barrier.wait()  # its memory goes when it returns
-    return found
+    return received
 
 
 def wanted(rank, count):
@@ -184,15 +186,17 @@ def test_a_ring_by_it_is_attention(run, count, order, dtype, close):
 
     def ring(gpu):
         peers = PeerMemory(gpu)
-        mine = [shard(x, gpu.rank, count, order=order) for x in whole]
-        found = [output_and_grads(lambda q, k, v: RingAttention.apply(q, k, v, peers, options), mine) for _ in range(2)]
+        own_parts = [shard(x, gpu.rank, count, order=order) for x in whole]
+        results = [
+            output_and_grads(lambda q, k, v: RingAttention.apply(q, k, v, peers, options), own_parts) for _ in range(2)
+        ]
         gpu.barrier.wait()  # its memory goes when it returns
-        assert all(map(torch.equal, *found))
-        return found[0]
+        assert all(map(torch.equal, *results))
+        return results[0]
 
     truth = output_and_grads(partial(attention, is_causal=True, scale=0.5), whole.double())
-    for found, wanted in zip(zip(*run(ring, count, to_read=LATE / 20), strict=True), truth, strict=True):
-        error = unshard(list(found), order=order).double() - wanted
+    for results, wanted in zip(zip(*run(ring, count, to_read=LATE / 20), strict=True), truth, strict=True):
+        error = unshard(list(results), order=order).double() - wanted
         assert error.norm() <= close * wanted.norm()
 
 

@@ -64,26 +64,26 @@ def error_of(function, *arguments):
 
 def test_what_is_told_later_is_not_what_was_told_before(run):
     def tell(group):
-        found = []
-        for what in ("first", {"then": torch.float16}):
+        answers = []
+        for message in ("first", {"then": torch.float16}):
             time.sleep(0.2 * group.rank)
-            found.append(all_gather_objects((group.rank, what), group))
-        return found
+            answers.append(all_gather_objects((group.rank, message), group))
+        return answers
 
-    wanted = [[(rank, what) for rank in range(3)] for what in ("first", {"then": torch.float16})]
-    assert run(tell, 3) == [wanted] * 3
+    expected = [[(rank, message) for rank in range(3)] for message in ("first", {"then": torch.float16})]
+    assert run(tell, 3) == [expected] * 3
 
 
 def test_who_tells_nothing_is_named_within_the_timeout(run):
     def tell(group):
-        begun = time.monotonic()
+        start = time.monotonic()
         error = None if group.rank in (1, 3) else error_of(all_gather_objects, group.rank, group)
-        return error, time.monotonic() - begun
+        return error, time.monotonic() - start
 
-    (first, took), _, (third, _), _ = run(tell, 4)
+    (first, seconds), _, (third, _), _ = run(tell, 4)
     assert re.match(r"RuntimeError: process 1, 3 of 4 has not made the call that process [02] made 1.5 s ago", first)
     assert first.endswith("1.5 s ago: it has failed, or does something else; all must call alike") and third == first
-    assert PATIENCE <= took < 3 * PATIENCE
+    assert PATIENCE <= seconds < 3 * PATIENCE
 
 
 @pytest.mark.parametrize("kind", ["in memory", "a file"])
@@ -92,17 +92,17 @@ def test_who_comes_when_others_have_given_up_does_not_go_on_alone(run, kind, tmp
     store_of = (lambda rank: FileStore(file, 3)) if kind == "a file" else None
 
     def tell(group):
-        begun = time.monotonic()
+        start = time.monotonic()
         if group.rank == 1:
             time.sleep(PATIENCE + 1.5)  # a FileStore takes half a second longer to give up
-        return error_of(all_gather_objects, group.rank, group), time.monotonic() - begun
+        return error_of(all_gather_objects, group.rank, group), time.monotonic() - start
 
-    (first, _), (late, took), (third, _) = run(tell, 3, store_of)
+    (first, _), (late_error, seconds), (third, _) = run(tell, 3, store_of)
     assert "process 1 of 3 has not made the call" in first and "process 1 of 3 has not" in third
     assert re.fullmatch(
-        "RuntimeError: process [02] waited 1.5 s for process 1 of 3 to make this call, and gave up", late
+        "RuntimeError: process [02] waited 1.5 s for process 1 of 3 to make this call, and gave up", late_error
     )
-    assert took < PATIENCE + 2.5  # it is told, and does not wait itself
+    assert seconds < PATIENCE + 2.5  # it is told, and does not wait itself
 
 
 def test_who_is_late_does_not_wait_for_others_that_are(run):
@@ -110,12 +110,12 @@ def test_who_is_late_does_not_wait_for_others_that_are(run):
         if group.rank == 3:
             return None, 0
         time.sleep((PATIENCE + 0.5) * (group.rank == 1))
-        begun = time.monotonic()
-        return error_of(all_gather_objects, group.rank, group), time.monotonic() - begun
+        start = time.monotonic()
+        return error_of(all_gather_objects, group.rank, group), time.monotonic() - start
 
-    _, (late, took), _, _ = run(tell, 4)
-    assert re.match(r"RuntimeError: process [02] waited 1.5 s for process 1, 3 of 4 to make this call", late)
-    assert took < 0.5 * PATIENCE
+    _, (late_error, seconds), _, _ = run(tell, 4)
+    assert re.match(r"RuntimeError: process [02] waited 1.5 s for process 1, 3 of 4 to make this call", late_error)
+    assert seconds < 0.5 * PATIENCE
 
 
 class Meanwhile(HashStore):
@@ -126,17 +126,17 @@ class Meanwhile(HashStore):
         self.first, self.comes, self.decided = first, threading.Event(), threading.Event()
 
     def check(self, keys):
-        found = super().check(keys)
-        if not found and not keys[0].endswith("decided"):
+        is_complete = super().check(keys)
+        if not is_complete and not keys[0].endswith("decided"):
             self.comes.set()
-        return found
+        return is_complete
 
     def compare_set(self, key, expected, decision):
         if (decision == COMPLETE) != (self.first == "who was late"):
             self.decided.wait(5)
-        found = super().compare_set(key, expected, decision)
+        stored = super().compare_set(key, expected, decision)
         self.decided.set()
-        return found
+        return stored
 
 
 @pytest.mark.parametrize("first", ["who waited", "who was late"])

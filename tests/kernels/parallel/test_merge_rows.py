@@ -27,16 +27,16 @@ def inputs(batch, heads, tokens, head_dim, first, dtype, device):
 def test_it_is_merge(shape, dtype, function, device):
     *_, first = shape
     out, lse, part, part_lse = inputs(*shape, dtype, device)
-    wanted = out.float().clone(), lse.clone()
-    wanted[0][:, :, first:], wanted[1][:, :, first:] = merge(
+    expected = out.float().clone(), lse.clone()
+    expected[0][:, :, first:], expected[1][:, :, first:] = merge(
         out[:, :, first:].float(), lse[:, :, first:], part.float(), part_lse
     )
     if function is launch:
         launch(out, lse, part, part_lse, first)
     else:
         merge_rows(out, lse, part, part_lse, first=first)
-    torch.testing.assert_close(lse, wanted[1], rtol=1e-6, atol=1e-6)
-    torch.testing.assert_close(out.float(), wanted[0], rtol=2 * torch.finfo(dtype).eps, atol=1e-6)
+    torch.testing.assert_close(lse, expected[1], rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(out.float(), expected[0], rtol=2 * torch.finfo(dtype).eps, atol=1e-6)
 
 
 @pytest.mark.parametrize("function", [launch, merge_rows])
@@ -44,9 +44,9 @@ def test_fp64_loses_nothing(function, device):
     """An FP32 sum would be off by 10⁻⁷."""
     out, part = torch.randn(2, 1, 2, 40, 24, dtype=torch.float64, device=device)
     lse, part_lse = torch.randn(2, 1, 2, 40, dtype=torch.float64, device=device)
-    wanted = merge(out, lse, part, part_lse)
+    expected = merge(out, lse, part, part_lse)
     function(out, lse, part, part_lse, first=0)
-    torch.testing.assert_close((out, lse), wanted, rtol=1e-14, atol=1e-14)
+    torch.testing.assert_close((out, lse), expected, rtol=1e-14, atol=1e-14)
 
 
 def test_a_grid_has_room_for_many_heads(monkeypatch):
@@ -68,9 +68,9 @@ def test_a_grid_has_room_for_many_heads(monkeypatch):
 def test_more_heads_than_the_second_axis_of_a_grid_holds():
     out, part = torch.randn(2, 2048, 33, 2, 16, device="cuda")
     lse, part_lse = torch.randn(2, 2048, 33, 2, device="cuda")
-    wanted = merge(out, lse, part, part_lse)
+    expected = merge(out, lse, part, part_lse)
     merge_rows(out, lse, part, part_lse, first=0)
-    torch.testing.assert_close((out, lse), wanted, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close((out, lse), expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.gpu
@@ -78,6 +78,6 @@ def test_no_warp_reads_what_another_has_written():
     """Thousands of rows: a log-sum-exp that is stored before all warps have read it shows in some of them."""
     out, part = torch.randn(2, 1, 16, 4096, 128, device="cuda")
     lse, part_lse = torch.randn(2, 1, 16, 4096, device="cuda")
-    wanted = merge(out, lse, part, part_lse)
+    expected = merge(out, lse, part, part_lse)
     merge_rows(out, lse, part, part_lse, first=0)
-    torch.testing.assert_close((out, lse), wanted, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close((out, lse), expected, rtol=1e-5, atol=1e-5)

@@ -11,17 +11,17 @@ RANKS = [1, 2, 3, 4, 8]
 
 def pairs(rank, ranks, tokens, is_causal, order):
     """The square of one GPU's queries: how often each meets each key of the whole sequence."""
-    mine = shard(torch.arange(ranks * tokens), rank, ranks, order=order, dim=0)
-    met = torch.zeros(tokens, ranks * tokens, dtype=torch.int)
-    own = torch.ones(tokens, tokens, dtype=torch.int)
-    met[:, mine] += own.tril() if is_causal else own
+    own_tokens = shard(torch.arange(ranks * tokens), rank, ranks, order=order, dim=0)
+    meetings = torch.zeros(tokens, ranks * tokens, dtype=torch.int)
+    own_square = torch.ones(tokens, tokens, dtype=torch.int)
+    meetings[:, own_tokens] += own_square.tril() if is_causal else own_square
     for owner in set(range(ranks)) - {rank}:
-        theirs = shard(torch.arange(ranks * tokens), owner, ranks, order=order, dim=0)
-        rows, seen = visible_block(rank, owner, ranks, tokens, is_causal=is_causal, order=order)
+        other_tokens = shard(torch.arange(ranks * tokens), owner, ranks, order=order, dim=0)
+        rows, keys = visible_block(rank, owner, ranks, tokens, is_causal=is_causal, order=order)
         square = torch.zeros(tokens, tokens, dtype=torch.int)
-        square[rows, seen] = 1
-        met[:, theirs] += square
-    return mine, met
+        square[rows, keys] = 1
+        meetings[:, other_tokens] += square
+    return own_tokens, meetings
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -29,10 +29,10 @@ def pairs(rank, ranks, tokens, is_causal, order):
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_each_query_meets_each_key_that_it_sees_once(ranks, order, is_causal):
     tokens = 4
-    whole = torch.ones(ranks * tokens, ranks * tokens, dtype=torch.int)
+    every_pair = torch.ones(ranks * tokens, ranks * tokens, dtype=torch.int)
     for rank in range(ranks):
-        mine, met = pairs(rank, ranks, tokens, is_causal, order)
-        assert torch.equal(met, (whole.tril() if is_causal else whole)[mine])
+        own_tokens, meetings = pairs(rank, ranks, tokens, is_causal, order)
+        assert torch.equal(meetings, (every_pair.tril() if is_causal else every_pair)[own_tokens])
 
 
 @pytest.mark.parametrize("ranks", RANKS)

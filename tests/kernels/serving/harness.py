@@ -55,13 +55,13 @@ def new_cache(device, format, lengths, *, kv_heads=1, head_dim=16, page_size=16,
 
     Everything else, unused rows of a page and pages of nobody, is NaN: codes 0x7F and 0xFF, or whatever a bit gives.
     """
-    needed = [-(-length // page_size) for length in lengths]
-    pages = torch.randperm(sum(needed) + 2).tolist()
-    table = torch.full((len(lengths), max(needed, default=0) + 1), -1)
-    for row, count in zip(table, needed, strict=True):
+    page_counts = [-(-length // page_size) for length in lengths]
+    pages = torch.randperm(sum(page_counts) + 2).tolist()
+    table = torch.full((len(lengths), max(page_counts, default=0) + 1), -1)
+    for row, count in zip(table, page_counts, strict=True):
         row[:count] = torch.tensor([pages.pop() for _ in range(count)])
     options = (SCALES if format in SCHEMES else {}) | options
-    sizes = {"kv_heads": kv_heads, "head_dim": head_dim, "page_size": page_size, "pages": sum(needed) + 2}
+    sizes = {"kv_heads": kv_heads, "head_dim": head_dim, "page_size": page_size, "pages": sum(page_counts) + 2}
     cache = KVCache(table, format=format, device=device, **sizes, **options)
     fill_with_nan(cache, 0xFF)
     for sequence, length in enumerate(lengths):
@@ -137,8 +137,8 @@ class Budget:
         q = self.q
         assert (out.shape, out.dtype, out.device) == (q.shape, q.dtype, q.device)
         assert (lse.shape, lse.dtype, lse.device) == (q.shape[:-1], torch.float32, q.device)
-        each = zip(self.expected, out, lse, strict=True)
-        used = [(expected.used_by_out(out), expected.used_by_lse(lse)) for expected, out, lse in each]
+        rows = zip(self.expected, out, lse, strict=True)
+        used = [(expected.used_by_out(out), expected.used_by_lse(lse)) for expected, out, lse in rows]
         return tuple(map(max, zip((0.0, 0.0), *used, strict=True)))
 
 
@@ -163,8 +163,8 @@ class Expected:
         self.size = (product(shares.square(), v.square()) + self.out.square()).amax(-1, keepdim=True).sqrt()
         self.empty = ~mask.any(-1, keepdim=True).expand(heads, new, 1)
         self.lse = scores.logsumexp(-1, keepdim=True)
-        in_fp32 = (product(q.float(), k.float().mT) * scale).masked_fill(~mask, -torch.inf)
-        self.lse_baseline = in_fp32.logsumexp(-1, keepdim=True)
+        fp32_scores = (product(q.float(), k.float().mT) * scale).masked_fill(~mask, -torch.inf)
+        self.lse_baseline = fp32_scores.logsumexp(-1, keepdim=True)
 
         # To what FP32 knows a score, as in the budget of the other kernels.
         squares = max(1, head_dim / 8) * scale**2 * product(q.double().square(), k.mT.square())
@@ -198,5 +198,5 @@ class Expected:
 
 
 def used(attention, q, cache, **options):
-    """The larger share of the budget: of the output's or of the lse's."""
+    """How much of the budget is used, by the output or by the lse."""
     return max(Budget(q, cache, **options).used(attention))

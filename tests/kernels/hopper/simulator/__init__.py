@@ -75,8 +75,8 @@ def launch_simulated(kernel, entry, extra_key, tensors, prepare, *, seed: int) -
     options = {name: x for name, x in options.items() if name != "num_warps"}
     threads = Threads(seed)
     functions = []
-    for place in threads.rng.sample(range(grid), grid):
-        program = Program(place, grid, threads)
+    for program_id in threads.rng.sample(range(grid), grid):
+        program = Program(program_id, grid, threads)
         names_of(kernel.fn.__module__, program.names(), {})[kernel.fn.__name__](*arguments, **options)
         functions += program.functions
     threads.run(functions)
@@ -88,7 +88,7 @@ def interpret(kernel, grid: int, arguments, options) -> None:
     The interpreter changes ``triton.language`` while it runs a kernel.  What it changes once more for a function inside
     one it never puts back, and where Triton compiles nothing could be compiled afterwards.
     """
-    compiled = {name: found.fn for name, found in vars(tl).items() if isinstance(found, JITFunction)}
+    compiled = {name: value.fn for name, value in vars(tl).items() if isinstance(value, JITFunction)}
     with (
         patch.dict(vars(tl), {name: InterpretedFunction(function) for name, function in compiled.items()}),
         patch.object(interpreter, "_patch_lang", partial(put_back_together, [], interpreter._patch_lang)),
@@ -107,10 +107,10 @@ def names_of(module: str, imports: dict, made: dict[str, dict]) -> dict:
     """A module's names, with what Triton made of its functions undone, and its imports replaced."""
     if module not in made:
         names = made[module] = {}
-        for name, found in vars(sys.modules[module]).items():
-            if isinstance(getattr(found, "fn", None), FunctionType):
-                own = names_of(found.fn.__module__, imports, made)
-                found = FunctionType(found.fn.__code__, own, name, found.fn.__defaults__)
-            names[name] = found.value if isinstance(found, constexpr) else found
+        for name, value in vars(sys.modules[module]).items():
+            if isinstance(getattr(value, "fn", None), FunctionType):
+                module_names = names_of(value.fn.__module__, imports, made)
+                value = FunctionType(value.fn.__code__, module_names, name, value.fn.__defaults__)
+            names[name] = value.value if isinstance(value, constexpr) else value
         names |= imports
     return made[module]

@@ -46,11 +46,11 @@ class Tile:
 
     def watch(self) -> Callable[[], None]:
         """Raises a Race if the tile has changed since."""
-        before = self.memory.clone()
+        copy = self.memory.clone()
 
         def check() -> None:
-            whole = {2: torch.int16, 4: torch.int32}[self.dtype.itemsize]
-            if not torch.equal(*(x.contiguous().view(whole) for x in (before, self.memory))):
+            integer_dtype = {2: torch.int16, 4: torch.int32}[self.dtype.itemsize]
+            if not torch.equal(*(x.contiguous().view(integer_dtype) for x in (copy, self.memory))):
                 raise Race("a tile changed while it was read")
 
         return check
@@ -100,13 +100,13 @@ class TmaTensor:
 
     def places(self, coordinates) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
         """What a tile and the tensor have in common: where it lies in the tile, and in the tensor."""
-        inside, there = [], []
-        for begin, tile, whole in zip(map(int, coordinates), self.block_type.shape, self.tensor.shape, strict=True):
-            first = min(max(0, begin), whole)
-            last = max(first, min(whole, begin + tile))
-            inside.append(slice(first - begin, last - begin) if last > first else slice(0, 0))
-            there.append(slice(first, last))
-        return tuple(inside), tuple(there)
+        in_tile, in_tensor = [], []
+        for begin, tile, size in zip(map(int, coordinates), self.block_type.shape, self.tensor.shape, strict=True):
+            first = min(max(0, begin), size)
+            last = max(first, min(size, begin + tile))
+            in_tile.append(slice(first - begin, last - begin) if last > first else slice(0, 0))
+            in_tensor.append(slice(first, last))
+        return tuple(in_tile), tuple(in_tensor)
 
 
 class PendingStore:
@@ -126,8 +126,8 @@ class PendingStore:
         threads.begin(self.write)
 
     def write(self) -> None:
-        there = self.tensor.tensor[self.places[1]]
-        there.copy_(self.numbers + there if self.adding else self.numbers)
+        destination = self.tensor.tensor[self.places[1]]
+        destination.copy_(self.numbers + destination if self.adding else self.numbers)
         self.is_written = True
 
 
@@ -141,17 +141,17 @@ class Pointer:
         return Pointer(self.tensor, self.offset + offset)
 
     def load(self):
-        found = self.tensor.view(-1)[self.offset]
-        return block(found) if isinstance(self.offset, torch.Tensor) else Scalar(found)
+        numbers = self.tensor.view(-1)[self.offset]
+        return block(numbers) if isinstance(self.offset, torch.Tensor) else Scalar(numbers)
 
     def store(self, numbers, mask) -> None:
         self.tensor.view(-1)[self.offset[mask]] = numbers[mask].to(self.tensor.dtype)
 
     def add(self, number) -> Scalar:
         """And what stood there before."""
-        before = self.load()
+        previous = self.load()
         self.tensor.view(-1)[self.offset] += number
-        return before
+        return previous
 
 
 class Product:

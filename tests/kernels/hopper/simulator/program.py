@@ -84,11 +84,11 @@ class Program:
     # TMA.
 
     def fetch(self, tensor: TmaTensor, coordinates, barrier: Barrier, tile: Tile) -> None:
-        inside, there = tensor.places(coordinates)
+        in_tile, in_tensor = tensor.places(coordinates)
 
         def copy() -> None:
             tile.memory.zero_()
-            tile.memory[inside] = tensor.tensor[there]
+            tile.memory[in_tile] = tensor.tensor[in_tensor]
             barrier.change(bytes=-tensor.block_type.nbytes)
 
         self.threads.begin(copy)
@@ -103,8 +103,8 @@ class Program:
     def store_wait(self, left: int) -> None:
         """Until the tiles of all but the last so many of this thread's copies have been read."""
         pending = self.threads.me.pending_stores
-        waited_for = pending[: max(0, len(pending) - left)]
-        self.threads.pause(lambda: all(copy.is_read for copy in waited_for))
+        earlier = pending[: max(0, len(pending) - left)]
+        self.threads.pause(lambda: all(copy.is_read for copy in earlier))
 
     def fence(self) -> None:
         """What this thread has stored to shared memory is there for wgmma and TMA."""
@@ -121,11 +121,11 @@ class Program:
 
     def read_acquired(self, counter: Pointer) -> Scalar:
         """Who looks again waits for another number: looking on would be no waiting."""
-        seen, place = self.threads.me.polled, int(counter.offset)
-        last = seen.get(place)
+        polled, address = self.threads.me.polled, int(counter.offset)
+        last = polled.get(address)
         self.threads.pause(lambda: counter.load() != last)
-        seen[place] = counter.load()
-        return seen[place]
+        polled[address] = counter.load()
+        return polled[address]
 
     def release_semaphore(self, semaphore: Pointer) -> None:
         """Once all that this thread gave is in global memory."""
@@ -144,9 +144,9 @@ class Program:
     def wait_for_products(self, left: int, deps: tuple):
         """Until all but the last so many of this thread's have ended."""
         self.threads.pause()
-        under_way = self.threads.me.products
-        while len(under_way) > left:
-            under_way.pop(0).finish()
+        products = self.threads.me.products
+        while len(products) > left:
+            products.pop(0).finish()
         values = tuple(x if isinstance(x, Product) and x.value is None else value_of(x) for x in deps)
         return values[0] if len(values) == 1 else values
 
