@@ -22,7 +22,7 @@ class LabInfo:
     """``about.toml`` of a lab.
 
     slug: ``vector-add``, also the name of its page   chapter: its page, ``first-kernel``
-    without: names that the reader's file may not use, since they are the task: ``softmax``, or ``@``
+    forbidden_names: those that the reader's file may not use, since they are the task: ``softmax``, or ``@``
     minutes: what it takes somebody who does it for the first time
     functions: what the reader writes, or has others call   triton: whether it is written in Triton
     """
@@ -34,7 +34,7 @@ class LabInfo:
     minutes: int
     functions: tuple[str, ...]
     triton: bool
-    without: tuple[str, ...] = ()
+    forbidden_names: tuple[str, ...] = ()
     root: Path = ROOT
 
     @property

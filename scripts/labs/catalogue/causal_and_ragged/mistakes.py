@@ -14,12 +14,12 @@ from scripts.labs.catalogue.causal_and_ragged.wrong_implementations import (
     empty_row_divided,
     empty_row_lse_zero,
     empty_row_unwritten,
-    full_blocks_alone,
+    last_partial_block_missing,
     last_rows_unwritten,
+    mask_mirrored,
     masked_to_zero,
     masked_to_zero_everywhere,
     maximum_from_zero,
-    mirrored,
     not_rescaled,
     padded,
     programs_swapped,
@@ -41,7 +41,7 @@ MISTAKES = (
         "last-keys-missing",
         "The keys of the last block, which is not full, are missing.",
         headings.BLOCK_OF_SCORES,
-        full_blocks_alone,
+        last_partial_block_missing,
     ),
     Mistake(
         "keys-end-with-queries",
@@ -97,7 +97,7 @@ MISTAKES = (
             f"mirrored{', every tile read' * every_tile}{', guarded' * guarded}",
             "The mask is mirrored: a query sees what comes after it, and not what came before.",
             headings.MASKS,
-            mirrored(every_tile, guarded),
+            mask_mirrored(every_tile, guarded),
         )
         for every_tile in (False, True)
         for guarded in (False, True)

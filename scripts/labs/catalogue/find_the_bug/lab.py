@@ -62,12 +62,12 @@ def causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return torch.softmax(scores.masked_fill(hidden, -torch.inf), -1) @ v
 
 
-def merged(lse_a: Tensor, lse_b: Tensor, out_a: Tensor, out_b: Tensor) -> Tensor:
-    shares = torch.softmax(torch.stack([lse_a, lse_b], -1), -1).nan_to_num(nan=0.0)
-    return shares[:, :1] * out_a + shares[:, 1:] * out_b
+def merge(lse_a: Tensor, lse_b: Tensor, out_a: Tensor, out_b: Tensor) -> Tensor:
+    weights = torch.softmax(torch.stack([lse_a, lse_b], -1), -1).nan_to_num(nan=0.0)
+    return weights[:, :1] * out_a + weights[:, 1:] * out_b
 
 
-OF_ATTENTION = ("q", "k", "v"), (("N_q", 16), ("N_k", 16), ("N_k", 16)), "q"
+ATTENTION_INPUTS = ("q", "k", "v"), (("N_q", 16), ("N_k", 16), ("N_k", 16)), "q"
 BUGS = (
     Bug("softmax", lambda x: torch.softmax(x, -1), ("x",), (("M", "N"),), "x"),
     Bug("sums", lambda x: x.sum(-1), ("x",), (("M", "N"),), "rows"),
@@ -79,13 +79,13 @@ BUGS = (
         "rows",
         torch.float16,
     ),
-    Bug("rescaled", attention, *OF_ATTENTION),
-    Bug("ragged", attention, *OF_ATTENTION),
+    Bug("rescaled", attention, *ATTENTION_INPUTS),
+    Bug("ragged", attention, *ATTENTION_INPUTS),
     Bug("causal", causal, ("q", "k", "v"), (("N", 16), ("N", 16), ("N", 16)), "q"),
-    Bug("strided", attention, *OF_ATTENTION, strided=True),
+    Bug("strided", attention, *ATTENTION_INPUTS, strided=True),
     Bug(
         "merged",
-        merged,
+        merge,
         ("lse_a", "lse_b", "out_a", "out_b"),
         (("M",), ("M",), ("M", 16), ("M", 16)),
         "out_a",
