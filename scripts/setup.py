@@ -87,7 +87,7 @@ def run(*command: str | Path, or_else: str = "", cwd: Path = ROOT, **environment
 
 
 @contextmanager
-def locked() -> Iterator[None]:
+def setup_lock() -> Iterator[None]:
     """Lets a second set-up of the same clone wait until this one has ended."""
     # A file that is always there, opened as if to write, since NFS locks no other.
     try:
@@ -105,7 +105,7 @@ def locked() -> Iterator[None]:
 
 
 @contextmanager
-def announced(what: str) -> Iterator[None]:
+def announced_step(what: str) -> Iterator[None]:
     """Says which step begins, and names it where it fails."""
     print(f"==> {what}", flush=True)
     try:
@@ -121,7 +121,7 @@ def run_once(what: str, stamp: Path, inputs: object, step: Callable[[], None]) -
     digest = hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
     if stamp.exists() and stamp.read_text() == digest:
         return
-    with announced(what):
+    with announced_step(what):
         stamp.unlink(missing_ok=True)
         step()
         stamp.parent.mkdir(parents=True, exist_ok=True)
@@ -226,7 +226,7 @@ def browser() -> None:
     """A Chromium for the tests; its path goes to .venv/browser."""
     if BROWSER.exists() and Path(BROWSER.read_text()).exists():
         return
-    with announced("Browser for the tests"):
+    with announced_step("Browser for the tests"):
         try:
             ctypes.CDLL("libatomic.so.1")  # Playwright's driver is linked against it
         except OSError:
@@ -285,7 +285,7 @@ def main(target: str) -> None:
 def set_up(target: str) -> None:
     """Sets up alone; whatever stops it, the last words are a sentence that says what to do."""
     try:
-        with locked():
+        with setup_lock():
             main(target)
     except SetupError as error:
         sys.exit(str(error))

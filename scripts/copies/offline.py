@@ -55,7 +55,7 @@ def contents(site: Path) -> Iterator[tuple[str, bytes]]:
 def offline_page(html: str) -> str:
     """A page whose links name files, and whose scripts are plain ones."""
     html = PRELOAD.sub("", LINK.sub(lambda link: file_address(link[1]), html))
-    return IMPORT_MAP.sub(lambda found: SCRIPTS.format(found[1]), html)
+    return IMPORT_MAP.sub(lambda match: SCRIPTS.format(match[1]), html)
 
 
 def file_address(address: str) -> str:

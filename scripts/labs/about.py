@@ -60,14 +60,14 @@ class LabInfo:
     def signatures(self) -> dict[str, tuple[str, ...]]:
         """Function -> the names of its arguments, as the start file has them."""
         tree = ast.parse(self.start.read_text(encoding="utf-8"))
-        found = {node.name: node.args for node in tree.body if isinstance(node, ast.FunctionDef)}
-        return {name: tuple(each.arg for each in found[name].args) for name in self.functions}
+        arguments = {node.name: node.args for node in tree.body if isinstance(node, ast.FunctionDef)}
+        return {name: tuple(each.arg for each in arguments[name].args) for name in self.functions}
 
 
 def all_labs(root: Path = ROOT) -> list[LabInfo]:
     """All labs, by number."""
-    found = [read(path, root) for path in sorted((root / CATALOGUE).glob("*/about.toml"))]
-    return sorted(found, key=lambda about: about.number)
+    labs = [read(path, root) for path in sorted((root / CATALOGUE).glob("*/about.toml"))]
+    return sorted(labs, key=lambda about: about.number)
 
 
 def read(path: Path, root: Path = ROOT) -> LabInfo:

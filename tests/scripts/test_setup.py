@@ -234,7 +234,7 @@ def calls(tmp_path, step, **options):
         "from pathlib import Path",
         "from scripts import setup",
         f"setup.ROOT = Path({str(tmp_path)!r})",
-        f"def main(_):\n    with setup.announced('the step'):\n        {step}",
+        f"def main(_):\n    with setup.announced_step('the step'):\n        {step}",
         "setup.main = main",
         "setup.set_up('site')",
     ]

@@ -113,7 +113,9 @@ class Placeholders:
 
     def all_sheets(self) -> str:
         """Every sheet, with each heading one level down, without what stands below it for whoever teaches."""
-        texts_by_name = [(name, rebased(SHEET.match(self.read(page))[0], page)) for page, name in self.sheets.items()]
+        texts_by_name = [
+            (name, rebase_links(SHEET.match(self.read(page))[0], page)) for page, name in self.sheets.items()
+        ]
         texts = [self.layout.lay_out(text, name, "../../", is_own_page=False) for name, text in texts_by_name]
         return "\n\n".join(re.sub("^#", "##", text, flags=re.MULTILINE) for text in texts)
 
@@ -181,11 +183,11 @@ class Placeholders:
         return api.module_sections(self.rooms, self.reader.root)
 
 
-def rebased(text: str, page: str) -> str:
+def rebase_links(text: str, page: str) -> str:
     """The Markdown of a page as it has to be in another one in ``whiteboard/``: its links lead to the same pages."""
 
-    def link(found: re.Match) -> str:
-        target = posixpath.normpath(posixpath.join(posixpath.dirname(page), found[1]))
+    def link(match: re.Match) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(page), match[1]))
         return f"]({posixpath.relpath(target, 'whiteboard')}"
 
     return re.sub(r"\]\((?!\w+:|#)([^)#?\s]+)", link, text)

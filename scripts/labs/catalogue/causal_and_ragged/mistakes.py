@@ -26,7 +26,7 @@ from scripts.labs.catalogue.causal_and_ragged.wrong_implementations import (
     unless_causal,
     with_mask,
 )
-from scripts.labs.catalogue.flash_forward.mistakes import MISTAKES as OF_FULL_BLOCKS
+from scripts.labs.catalogue.flash_forward.mistakes import MISTAKES as FLASH_FORWARD_MISTAKES
 from scripts.labs.lab import Mistake
 
 MISTAKES = (
@@ -151,7 +151,11 @@ MISTAKES = (
         "The mask is aligned at the bottom right, so that the last query sees all keys of its tiles. Here it is "
         "aligned at the top left, as PyTorch's is: query 0 sees key 0, whatever the lengths.",
         headings.SDPA,
-        with_mask(lambda *given: bottom_right(*given) | (given[2] & (given[1] // BLOCK > given[0] // BLOCK))),
+        with_mask(
+            lambda query, key, is_causal, q, k: (
+                bottom_right(query, key, is_causal, q, k) | (is_causal & (key // BLOCK > query // BLOCK))
+            )
+        ),
     ),
     Mistake(
         "hidden-is-zero",
@@ -219,6 +223,6 @@ MISTAKES += (
 NAMED = {mistake.name for mistake in MISTAKES}
 MISTAKES += tuple(
     replace(mistake, implementation=unless_causal(mistake.implementation))
-    for mistake in OF_FULL_BLOCKS
+    for mistake in FLASH_FORWARD_MISTAKES
     if mistake.name not in NAMED
 )

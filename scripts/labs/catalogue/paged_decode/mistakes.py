@@ -114,7 +114,7 @@ DECODE_MISTAKES = (
         "not-scaled",
         "The scores are not scaled.",
         headings.SCALE,
-        lambda **given: decode_pieces(**given | {"scale": 1.0}),
+        lambda **inputs: decode_pieces(**inputs | {"scale": 1.0}),
     ),
     Mistake(
         "base-two",

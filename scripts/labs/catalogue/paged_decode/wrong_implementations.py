@@ -83,8 +83,8 @@ def empty_piece_as(out: float, lse: float):
     """What a piece without tokens leaves."""
 
     def implementation(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        found = attend(scores, values)
-        return found if len(scores) else (torch.full_like(found[0], out), torch.full_like(found[1], lse))
+        right = attend(scores, values)
+        return right if len(scores) else (torch.full_like(right[0], out), torch.full_like(right[1], lse))
 
     return implementation
 
