@@ -30,7 +30,7 @@ CONFIG = load_config(str(ROOT / "mkdocs.yml"))
 CARDS = Cards(navigation.chapters(CONFIG.extra["chapters"], DOCS), DOCS)
 SIZE = {"width": 1200, "height": 630}
 PROMISE = "From three lines of PyTorch to kernels that keep a GPU busy."
-FACE = """
+STYLE = """
 body { margin: 0; display: grid; grid-template-columns: 620px 580px; height: 630px;
   background: var(--hb-paper); color: var(--hb-ink); font-family: "Handbook Sans", sans-serif; }
 h1 { font: 600 72px/1.12 "Handbook Serif", serif; letter-spacing: -0.01em; margin: 30px 0 36px; }
@@ -41,7 +41,7 @@ p { font: italic 32px/1.3 "Handbook Serif", serif; color: var(--hb-soft); margin
 .drawing svg { width: 510px; max-width: none !important; height: auto; }
 """
 # The drawings of chapters are more than twice as wide as high: they lie below the words, not beside them.
-WIDE = """
+WIDE_DRAWING_STYLE = """
 body { grid-template: auto minmax(0, 1fr) / 1200px; }
 h1 { font-size: 64px; margin: 10px 0 8px; white-space: nowrap; }
 p { text-wrap: balance; }
@@ -51,9 +51,9 @@ p { text-wrap: balance; }
 .drawing { border: 0; border-top: 2px solid var(--hb-line); padding: 14px; }
 .drawing svg { width: 100%; height: 100%; }
 """
-FONTS = {"sans": ("Sans", "400 600", "normal"), "serif": ("Serif", "400 600", "normal")}
-FONTS |= {"serif-italic": ("Serif", "400", "italic")}
-CUT = """[...document.querySelectorAll("h1, p, .drawing svg")].filter((part) => {
+FONT_FACES = {"sans": ("Sans", "400 600", "normal"), "serif": ("Serif", "400 600", "normal")}
+FONT_FACES |= {"serif-italic": ("Serif", "400", "italic")}
+CUT_OFF_TEXTS = """[...document.querySelectorAll("h1, p, .drawing svg")].filter((part) => {
   const [inner, outer] = [part, part.parentElement].map((each) => each.getBoundingClientRect());
   return part.scrollWidth > part.clientWidth || inner.bottom > outer.bottom || inner.right > outer.right;
 }).map((part) => part.textContent)"""
@@ -61,32 +61,34 @@ CUT = """[...document.querySelectorAll("h1, p, .drawing svg")].filter((part) => 
 
 def main() -> None:
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=browser.executable(), args=browser.FLAGS)
-        for card in CARDS.every():
+        chromium = playwright.chromium.launch(executable_path=browser.executable(), args=browser.FLAGS)
+        for card in CARDS.all_cards():
             if not is_current(card):
-                draw(card, running)
+                draw(card, chromium)
                 print(f"docs/{card.address}: drawn")
-        running.close()
+        chromium.close()
 
 
 def is_current(card: Card) -> bool:
     file = DOCS / card.address
-    return file.exists() and b"Source\0" + source(card) in file.read_bytes()
+    return file.exists() and b"Source\0" + source_digest(card) in file.read_bytes()
 
 
 def draw(card: Card, chromium: Browser) -> None:
     """Raises SystemExit if its words don't fit."""
     page = chromium.new_page(viewport=SIZE)
     page.set_content(document(card))
-    page.add_style_tag(content=fonts())
+    page.add_style_tag(content=font_faces())
     page.evaluate("document.fonts.ready")
-    cut, shot = page.evaluate(CUT), page.screenshot()
+    cut_off, screenshot = page.evaluate(CUT_OFF_TEXTS), page.screenshot()
     page.close()
-    if cut:
-        sys.exit(f"docs/{card.address}: too long for its card: {', '.join(cut)}")
-    begins, file = 33, DOCS / card.address  # a PNG's signature and its header
+    if cut_off:
+        sys.exit(f"docs/{card.address}: too long for its card: {', '.join(cut_off)}")
+    header_size, file = 33, DOCS / card.address  # a PNG's signature and its header
     file.parent.mkdir(exist_ok=True)
-    file.write_bytes(shot[:begins] + chunk(b"tEXt", b"Source\0" + source(card)) + shot[begins:])
+    file.write_bytes(
+        screenshot[:header_size] + png_chunk(b"tEXt", b"Source\0" + source_digest(card)) + screenshot[header_size:]
+    )
 
 
 def document(card: Card) -> str:
@@ -95,14 +97,14 @@ def document(card: Card) -> str:
     colours = "".join(f"--hb-{name}: {colour};" for name, colour in light.items())
     colours += "--hb-accent: var(--hb-rose);"
     logo, drawing = (path.read_text(encoding="utf-8") for path in (LOGO, card.drawing))
-    face, name, title, words = FACE, "", CONFIG.site_name, PROMISE
+    style, name, title, text = STYLE, "", CONFIG.site_name, PROMISE
     if card.chapter:
-        face, name = FACE + WIDE, f'<span class="name">{title}</span>'
-        title, words = card.chapter.numbered, question(card.chapter)
+        style, name = STYLE + WIDE_DRAWING_STYLE, f'<span class="name">{title}</span>'
+        title, text = card.chapter.numbered, question(card.chapter)
     return (
-        f"<!doctype html><style>:root {{{colours}}}{face}</style>"
+        f"<!doctype html><style>:root {{{colours}}}{style}</style>"
         f'<div class="words">{logo}{name}<h1>{escape(title)}</h1>'
-        f"<p>{escape(words)}</p></div>"
+        f"<p>{escape(text)}</p></div>"
         f'<div class="drawing">{drawing[drawing.index("<svg") :]}</div>'
     )
 
@@ -115,18 +117,20 @@ def question(chapter: Chapter) -> str:
     return text
 
 
-def fonts() -> str:
+def font_faces() -> str:
     """The site's, within the document: a page without an address may not read them from the disk."""
-    face = "@font-face {{ font-family: 'Handbook {}'; font-weight: {}; font-style: {}; src: url(data:{};base64,{}); }}"
-    files = ((DOCS / "assets" / "fonts" / f"{name}.woff2", look) for name, look in FONTS.items())
-    return "".join(face.format(*look, "font/woff2", b64encode(file.read_bytes()).decode()) for file, look in files)
+    rule = "@font-face {{ font-family: 'Handbook {}'; font-weight: {}; font-style: {}; src: url(data:{};base64,{}); }}"
+    files = ((DOCS / "assets" / "fonts" / f"{name}.woff2", properties) for name, properties in FONT_FACES.items())
+    return "".join(
+        rule.format(*properties, "font/woff2", b64encode(file.read_bytes()).decode()) for file, properties in files
+    )
 
 
-def source(card: Card) -> bytes:
+def source_digest(card: Card) -> bytes:
     return hashlib.sha256(document(card).encode()).hexdigest().encode()
 
 
-def chunk(kind: bytes, data: bytes) -> bytes:
+def png_chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 
 # What a process says that has lost another.
-LOST = re.compile(r"Dist\w*Error|gloo|Connection (closed|reset)|Broken pipe|remote worker")
+LOST_PEER = re.compile(r"Dist\w*Error|gloo|Connection (closed|reset)|Broken pipe|remote worker")
 SNIPPETS = {path.stem: path for path in (Path(__file__).parents[1] / "snippets").glob("*/*.py")}
 
 
@@ -90,10 +90,10 @@ def run_in_ranks(script: Path, gpus: int) -> int:
 
 def blame_key(failure, log: Path) -> tuple[int, int]:
     """The less, the likelier it failed of itself: torchrun ends others by SIGTERM, or they have lost it, and later."""
-    said, ended = log.read_text(), failure.exitcode == -signal.SIGTERM
-    lost = bool(LOST.search(said))
-    rank = 0 if "Traceback" in said and not lost else 1 + ended + (ended or lost)
-    return rank, log.stat().st_mtime_ns
+    stderr_text, terminated = log.read_text(), failure.exitcode == -signal.SIGTERM
+    lost_peer = bool(LOST_PEER.search(stderr_text))
+    priority = 0 if "Traceback" in stderr_text and not lost_peer else 1 + terminated + (terminated or lost_peer)
+    return priority, log.stat().st_mtime_ns
 
 
 def stderr_of(rank: int, folder: str) -> Path:

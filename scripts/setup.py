@@ -62,32 +62,32 @@ class SetupError(Exception):
 
 
 def advice(output: str) -> str:
-    fits = (text for pattern, text in ADVICE.items() if re.search(pattern, output))
-    return next(fits, "The lines above say why.")
+    matching = (text for pattern, text in ADVICE.items() if re.search(pattern, output))
+    return next(matching, "The lines above say why.")
 
 
 def run(*command: str | Path, or_else: str = "", cwd: Path = ROOT, **environment: str) -> None:
     """Runs a command with its output shown; where it fails, says what to do, and what to do `or_else`."""
     words = [str(word) for word in command]
     path = f"{os.environ['PATH']}{os.pathsep}{VENV / 'bin'}"  # last: the venv's npm is for those who have none
-    said, environment = "", os.environ | {"PATH": path} | environment
+    stderr_text, environment = "", os.environ | {"PATH": path} | environment
     with subprocess.Popen(
         words, cwd=cwd, env=environment, stderr=subprocess.PIPE, text=True, errors="replace"
     ) as child:
         try:
             for line in child.stderr:
                 print(line, end="", file=sys.stderr, flush=True)
-                said += line
+                stderr_text += line
         except KeyboardInterrupt:
             child.communicate()  # Ctrl-C reached it as well; what it says of that is not shown
             raise
     if child.returncode:
         failed = f"{' '.join(words)}\nfailed with exit status {child.returncode}."
-        raise SetupError("\n".join(filter(None, [failed, advice(said), or_else])))
+        raise SetupError("\n".join(filter(None, [failed, advice(stderr_text), or_else])))
 
 
 @contextmanager
-def locked() -> Iterator[None]:
+def setup_lock() -> Iterator[None]:
     """Lets a second set-up of the same clone wait until this one has ended."""
     # A file that is always there, opened as if to write, since NFS locks no other.
     try:
@@ -105,7 +105,7 @@ def locked() -> Iterator[None]:
 
 
 @contextmanager
-def announced(what: str) -> Iterator[None]:
+def announced_step(what: str) -> Iterator[None]:
     """Says which step begins, and names it where it fails."""
     print(f"==> {what}", flush=True)
     try:
@@ -121,7 +121,7 @@ def run_once(what: str, stamp: Path, inputs: object, step: Callable[[], None]) -
     digest = hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
     if stamp.exists() and stamp.read_text() == digest:
         return
-    with announced(what):
+    with announced_step(what):
         stamp.unlink(missing_ok=True)
         step()
         stamp.parent.mkdir(parents=True, exist_ok=True)
@@ -186,15 +186,15 @@ def install_torch() -> None:
     Such a build has a local version, `+cpu`. The public index does not admit one, so the lock cannot have its hash.
     """
     report = VENV / "torch.json"
-    (wanted,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]["torch"]
-    by_itself = ["install", "--no-deps", "--only-binary", ":all:"]
-    pip(*by_itself, "--dry-run", "--quiet", "--ignore-installed", "--report", report, wanted)
-    (found,) = json.loads(report.read_text())["install"]
-    version = found["metadata"]["version"]
+    (requirement,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]["torch"]
+    only_torch = ["install", "--no-deps", "--only-binary", ":all:"]
+    pip(*only_torch, "--dry-run", "--quiet", "--ignore-installed", "--report", report, requirement)
+    (chosen,) = json.loads(report.read_text())["install"]
+    version = chosen["metadata"]["version"]
     if "+" not in version:
         return install_locked("torch")
     print(f"pip's settings lead to torch {version}, whose hash is not locked.", flush=True)
-    pip(*by_itself, f"torch=={version}")
+    pip(*only_torch, f"torch=={version}")
 
 
 def python_packages(groups: list[str]) -> None:
@@ -226,7 +226,7 @@ def browser() -> None:
     """A Chromium for the tests; its path goes to .venv/browser."""
     if BROWSER.exists() and Path(BROWSER.read_text()).exists():
         return
-    with announced("Browser for the tests"):
+    with announced_step("Browser for the tests"):
         try:
             ctypes.CDLL("libatomic.so.1")  # Playwright's driver is linked against it
         except OSError:
@@ -261,8 +261,10 @@ def playwright_chromium() -> str:
     may_install = os.geteuid() == 0 or (shutil.which("sudo") and sys.stdin.isatty())
     with_libraries = ["--with-deps"] if may_install and shutil.which("apt-get") else []
     run(PYTHON, "-m", "playwright", "install", *with_libraries, "chromium", or_else=by_hand)
-    ask = "from playwright.sync_api import sync_playwright as p\nwith p() as p: print(p.chromium.executable_path)"
-    return subprocess.run([str(PYTHON), "-c", ask], check=True, capture_output=True, text=True).stdout.strip()
+    print_path = (
+        "from playwright.sync_api import sync_playwright as p\nwith p() as p: print(p.chromium.executable_path)"
+    )
+    return subprocess.run([str(PYTHON), "-c", print_path], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def main(target: str) -> None:
@@ -280,10 +282,10 @@ def main(target: str) -> None:
         node_packages(ROOT / "scripts" / "speed" / "lighthouse", "Lighthouse (npm)")
 
 
-def call(target: str) -> None:
+def set_up(target: str) -> None:
     """Sets up alone; whatever stops it, the last words are a sentence that says what to do."""
     try:
-        with locked():
+        with setup_lock():
             main(target)
     except SetupError as error:
         sys.exit(str(error))
@@ -297,4 +299,4 @@ def call(target: str) -> None:
 if __name__ == "__main__":
     if len(sys.argv) != 2 or sys.argv[1] not in GROUPS:
         sys.exit(f"usage: python3 scripts/setup.py {'|'.join(GROUPS)}")
-    call(sys.argv[1])
+    set_up(sys.argv[1])

@@ -14,14 +14,18 @@ import torch
 
 from scripts.chapters import demo
 
-SECONDS = Path(__file__).parent / "chapters" / "demo_seconds.json"
+SECONDS_FILE = Path(__file__).parent / "chapters" / "demo_seconds.json"
 
 
 def main() -> None:
-    took = {chapter: math.ceil(seconds(snippet)) for snippet, chapter in demo.chapters().items()}
-    result = {"machine": machine(), "measured": date.today().isoformat(), "seconds": dict(sorted(took.items()))}
-    SECONDS.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    print(SECONDS.read_text(encoding="utf-8"), end="")
+    seconds_by_chapter = {chapter: math.ceil(seconds(snippet)) for snippet, chapter in demo.chapters().items()}
+    result = {
+        "machine": machine_in_words(),
+        "measured": date.today().isoformat(),
+        "seconds": dict(sorted(seconds_by_chapter.items())),
+    }
+    SECONDS_FILE.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    print(SECONDS_FILE.read_text(encoding="utf-8"), end="")
 
 
 def seconds(name: str) -> float:
@@ -37,7 +41,7 @@ def processor_seconds() -> float:
     return children.ru_utime + children.ru_stime
 
 
-def machine() -> str:
+def machine_in_words() -> str:
     """In words that follow *on*."""
     names = [line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
              if line.startswith("model name")]  # fmt: skip

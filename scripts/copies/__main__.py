@@ -16,8 +16,8 @@ from scripts.records import ROOT
 from scripts.speed import browser
 from scripts.speed.static_server import serve
 
-LINKED = re.compile(r'href="([^":#?]+/)"')
-OF_NO_CHAPTER = ("glossary/", "corrections/", "references/")  # what stands behind the chapters and their notes
+LINK = re.compile(r'href="([^":#?]+/)"')
+BACK_MATTER = ("glossary/", "corrections/", "references/")  # what stands behind the chapters and their notes
 
 
 def main(site: Path) -> None:
@@ -26,17 +26,17 @@ def main(site: Path) -> None:
         sys.exit(f"{site} holds no site: `make copies` builds it first")
     downloads, site_url = site / "downloads", os.environ.get("SITE_URL", "")
     with serve(site) as url, sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=browser.executable(), args=browser.FLAGS)
-        made = [
-            ("handbook.pdf", handbook(site), "A4"),
-            ("sheets.pdf", sheets(site), "A4"),
-            ("sheets-letter.pdf", sheets(site), "Letter"),
+        chromium = playwright.chromium.launch(executable_path=browser.executable(), args=browser.FLAGS)
+        pdfs = [
+            ("handbook.pdf", handbook_paths(site), "A4"),
+            ("sheets.pdf", sheet_paths(site), "A4"),
+            ("sheets-letter.pdf", sheet_paths(site), "Letter"),
         ]
-        for name, paths, paper in made:
+        for name, paths, paper in pdfs:
             start = time.monotonic()
-            pdf.write(running, url, paths, downloads / name, site_url or url, paper)
+            pdf.write(chromium, url, paths, downloads / name, site_url or url, paper)
             report(downloads / name, start)
-        running.close()
+        chromium.close()
     start = time.monotonic()
     offline.write(site, downloads / "attention-handbook.zip")
     report(downloads / "attention-handbook.zip", start)
@@ -47,22 +47,22 @@ def report(path: Path, start: float) -> None:
     print(f"{path.name}: {size:.1f} MB in {time.monotonic() - start:.0f} s", flush=True)
 
 
-def handbook(site: Path) -> list[str]:
+def handbook_paths(site: Path) -> list[str]:
     """The first page, each chapter and then its lab notes in the order of the navigation, and what stands behind."""
-    chapters = list(dict.fromkeys(pages(site, "chapters/primer/", "chapters/*")))
+    chapters = list(dict.fromkeys(linked_pages(site, "chapters/primer/", "chapters/*")))
     notes = [note for chapter in chapters if (site / (note := f"{chapter}notes/")).is_dir()]
-    return ["", *chapters, *notes, *OF_NO_CHAPTER]
+    return ["", *chapters, *notes, *BACK_MATTER]
 
 
-def sheets(site: Path) -> list[str]:
+def sheet_paths(site: Path) -> list[str]:
     """The sheets in the order of the navigation."""
-    return [*dict.fromkeys(pages(site, "whiteboard/", "chapters/*/sheet")), "whiteboard/talk/"]
+    return [*dict.fromkeys(linked_pages(site, "whiteboard/", "chapters/*/sheet")), "whiteboard/talk/"]
 
 
-def pages(site: Path, page: str, pattern: str) -> Iterator[str]:
+def linked_pages(site: Path, page: str, pattern: str) -> Iterator[str]:
     """The pages like ``pattern``, ``chapters/*``, to which a page links, in their order."""
     html = (site / page / "index.html").read_text(encoding="utf-8")
-    for link in LINKED.findall(html.partition("<body")[2]):  # the head names the next page
+    for link in LINK.findall(html.partition("<body")[2]):  # the head names the next page
         target = (site / page / link).resolve()
         if (target / "index.html").is_file() and target in set(site.resolve().glob(pattern)):
             yield f"{target.relative_to(site.resolve()).as_posix()}/"

@@ -13,8 +13,8 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 HERE = Path(__file__).parent
-LONG_AGO = (1980, 1, 1, 0, 0, 0)  # so that the same contents make the same archive
-LEFT_OUT = {"sitemap.xml", "sitemap.xml.gz", "objects.inv", "downloads"}
+FIXED_DATE = (1980, 1, 1, 0, 0, 0)  # so that the same contents make the same archive
+EXCLUDED = {"sitemap.xml", "sitemap.xml.gz", "objects.inv", "downloads"}
 LINK = re.compile(r'(?<=href=")(?![a-z]+:|//)([^"#?]*)(?=[#?"])')
 IMPORT_MAP = re.compile(r'<script type="importmap">.*?"([^"]*)vendor/lit-html\.js".*?</script>', re.DOTALL)
 PRELOAD = re.compile(r'<link rel="preload"[^>]*>')  # a browser gives no font from a disk to whoever asks so early
@@ -27,38 +27,38 @@ DYNAMIC_IMPORT = re.compile(r"\bimport\(")
 
 def write(site: Path, archive: Path, name: str = "attention-handbook") -> None:
     """Write ``archive``, which unpacks to the folder NAME: its index.html is the first page."""
-    with ZipFile(archive, "w") as packed:
-        for inside, content in sorted(contents(site)):
-            entry = ZipInfo(f"{name}/{inside}", LONG_AGO)
+    with ZipFile(archive, "w") as zip_file:
+        for path, content in sorted(contents(site)):
+            entry = ZipInfo(f"{name}/{path}", FIXED_DATE)
             entry.compress_type, entry.external_attr = ZIP_DEFLATED, 0o644 << 16
-            packed.writestr(entry, content)
+            zip_file.writestr(entry, content)
 
 
 def contents(site: Path) -> Iterator[tuple[str, bytes]]:
     """Each file of the copy: where it lies and what is in it."""
     for path in site.rglob("*"):
-        inside = path.relative_to(site)
-        if path.is_dir() or inside.parts[0] in LEFT_OUT:
+        relative_path = path.relative_to(site)
+        if path.is_dir() or relative_path.parts[0] in EXCLUDED:
             continue
         content = path.read_bytes()
         if path.suffix == ".html":
             content = offline_page(content.decode()).encode()
-        elif inside.as_posix() == "javascripts/handbook.js":
+        elif relative_path.as_posix() == "javascripts/handbook.js":
             content = DYNAMIC_IMPORT.sub("imported(", content.decode()).encode()
-        elif inside.as_posix() == "search/search_index.json":
-            yield "search/search_index.js", index(content.decode()).encode()
-        yield inside.as_posix(), content
+        elif relative_path.as_posix() == "search/search_index.json":
+            yield "search/search_index.js", index_script(content.decode()).encode()
+        yield relative_path.as_posix(), content
     yield "live/offline.js", (HERE / "offline.js").read_bytes()
-    yield "live/bundle.js", bundle(site).encode()
+    yield "live/bundle.js", module_bundle(site).encode()
 
 
 def offline_page(html: str) -> str:
     """A page whose links name files, and whose scripts are plain ones."""
-    html = PRELOAD.sub("", LINK.sub(lambda link: file_of(link[1]), html))
-    return IMPORT_MAP.sub(lambda found: SCRIPTS.format(found[1]), html)
+    html = PRELOAD.sub("", LINK.sub(lambda link: file_address(link[1]), html))
+    return IMPORT_MAP.sub(lambda match: SCRIPTS.format(match[1]), html)
 
 
-def file_of(address: str) -> str:
+def file_address(address: str) -> str:
     """``../chapters/primer/`` is a folder, of which the file is wanted; nothing is the page itself."""
     last = address.rpartition("/")[2]
     if address and last in ("", ".", ".."):
@@ -66,32 +66,32 @@ def file_of(address: str) -> str:
     return address
 
 
-def index(text: str) -> str:
+def index_script(text: str) -> str:
     """The search's index as a script."""
-    whole = json.loads(text)
-    for entry in whole["docs"]:
-        place, hash_sign, anchor = entry["location"].partition("#")
-        entry["location"] = file_of(place or "./") + hash_sign + anchor
-    return f"var __index = {json.dumps(whole, ensure_ascii=False, separators=(',', ':'))}"
+    search_index = json.loads(text)
+    for entry in search_index["docs"]:
+        page, hash_sign, anchor = entry["location"].partition("#")
+        entry["location"] = file_address(page or "./") + hash_sign + anchor
+    return f"var __index = {json.dumps(search_index, ensure_ascii=False, separators=(',', ':'))}"
 
 
-def bundle(site: Path) -> str:
+def module_bundle(site: Path) -> str:
     """The modules of the pieces, each in a function that runs when it is first asked for."""
     files = {path.name: path for path in [*sorted((site / "live").glob("*.js")), site / "javascripts" / "find.js"]}
     files["lit-html"] = site / "vendor" / "lit-html.js"
-    return "\n".join(module(name, path.read_text(encoding="utf-8")) for name, path in files.items())
+    return "\n".join(module_function(name, path.read_text(encoding="utf-8")) for name, path in files.items())
 
 
-def module(name: str, text: str) -> str:
-    exported = ["default: $default" if default else own for default, _, own in EXPORT.findall(text)]
+def module_function(name: str, text: str) -> str:
+    exports = ["default: $default" if default else symbol for default, _, symbol in EXPORT.findall(text)]
     for names in LIT_EXPORTS.findall(text):
-        exported += [": ".join(reversed(each.split(" as "))) for each in names.split(",")]
+        exports += [": ".join(reversed(each.split(" as "))) for each in names.split(",")]
     text = LIT_EXPORTS.sub("", re.sub(r"^//# sourceMappingURL.*$", "", text, flags=re.MULTILINE))
-    text = IMPORT.sub(required, text)
+    text = IMPORT.sub(import_as_require, text)
     text = EXPORT.sub(lambda line: "const $default = " if line[1] else line[2], text)
     text = DYNAMIC_IMPORT.sub("imported(", text)
-    return f"modules[{json.dumps(name)}] = () => {{ {text}\nreturn {{ {', '.join(exported)} }}; }};"
+    return f"modules[{json.dumps(name)}] = () => {{ {text}\nreturn {{ {', '.join(exports)} }}; }};"
 
 
-def required(line: re.Match) -> str:
+def import_as_require(line: re.Match) -> str:
     return f"const {{ {line[1].replace(' as ', ': ')} }} = required({json.dumps(line[2].removeprefix('./'))});"

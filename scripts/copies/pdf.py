@@ -48,20 +48,20 @@ def write(browser: Browser, url: str, paths: Iterable[str], target: Path, site_u
     """
     context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
     page = context.new_page()
-    printed = [print_page(page, url, path, paper) for path in paths]
-    whole = PdfWriter()
+    printed_pages = [print_page(page, url, path, paper) for path in paths]
+    document = PdfWriter()
     first_leaf: dict[str, int] = {}
-    for each in printed:
-        first_leaf[each.path] = len(whole.pages)
-        whole.append(each.reader, import_outline=True)
-    add_footers(context.new_page(), whole, printed, paper)
+    for printed_page in printed_pages:
+        first_leaf[printed_page.path] = len(document.pages)
+        document.append(printed_page.reader, import_outline=True)
+    add_footers(context.new_page(), document, printed_pages, paper)
     context.close()
-    link_within(whole, url, first_leaf, site_url)
-    whole.add_metadata({"/Title": TITLE})
-    whole.page_mode = "/UseOutlines"  # a reader opens with the bookmarks
-    whole.compress_identical_objects(remove_unreferenced=True)
+    link_within(document, url, first_leaf, site_url)
+    document.add_metadata({"/Title": TITLE})
+    document.page_mode = "/UseOutlines"  # a reader opens with the bookmarks
+    document.compress_identical_objects(remove_unreferenced=True)
     target.parent.mkdir(parents=True, exist_ok=True)
-    whole.write(target)
+    document.write(target)
 
 
 def print_page(page: Page, url: str, path: str, paper: str) -> PrintedPage:
@@ -82,32 +82,32 @@ def to_pdf(page: Page, paper: str) -> PdfReader:
     """The page as a PDF; a little smaller, where its last leaf has few words and is saved so."""
     options = {"format": paper, "outline": True, "tagged": True, "print_background": True}
     sizes = (PdfReader(io.BytesIO(page.pdf(scale=scale, **options))) for scale in SCALES)
-    whole = next(sizes)
-    if len(whole.pages[-1].extract_text().split()) >= FEW_WORDS:
-        return whole
-    return next((smaller for smaller in sizes if len(smaller.pages) < len(whole.pages)), whole)
+    full_size = next(sizes)
+    if len(full_size.pages[-1].extract_text().split()) >= FEW_WORDS:
+        return full_size
+    return next((smaller for smaller in sizes if len(smaller.pages) < len(full_size.pages)), full_size)
 
 
-def add_footers(page: Page, whole: PdfWriter, printed: list[PrintedPage], paper: str) -> None:
+def add_footers(page: Page, document: PdfWriter, printed_pages: list[PrintedPage], paper: str) -> None:
     """Below each leaf the title of its page, and its number.
 
     page: a new one, since a script of the site that has still something to do would put it after the last footer
     """
-    titles = [each.title for each in printed for _ in each.reader.pages]
+    titles = [each.title for each in printed_pages for _ in each.reader.pages]
     footers = [
         f"<div><span>{escape(title)}</span><span>{number}</span></div>" for number, title in enumerate(titles, 1)
     ]
     page.set_content(FOOTER_STYLE + "".join(footers))
     stamps = PdfReader(io.BytesIO(page.pdf(format=paper))).pages
     assert len(stamps) == len(titles), (len(stamps), len(titles))
-    for leaf, stamp in zip(whole.pages, stamps, strict=True):
+    for leaf, stamp in zip(document.pages, stamps, strict=True):
         leaf.merge_page(stamp)
         leaf.compress_content_streams()
 
 
-def link_within(whole: PdfWriter, url: str, first_leaf: dict[str, int], site_url: str) -> None:
+def link_within(document: PdfWriter, url: str, first_leaf: dict[str, int], site_url: str) -> None:
     """Links to a page that is in the PDF lead to its first leaf, those to other pages to the site."""
-    for leaf in whole.pages:
+    for leaf in document.pages:
         for annotation in leaf.get("/Annots") or []:
             action = annotation.get_object().get("/A", DictionaryObject())
             address = str(action.get("/URI", ""))
@@ -117,7 +117,7 @@ def link_within(whole: PdfWriter, url: str, first_leaf: dict[str, int], site_url
             if path in first_leaf:
                 action.pop("/URI")
                 action[NameObject("/S")] = NameObject("/GoTo")
-                place = whole.pages[first_leaf[path]].indirect_reference
-                action[NameObject("/D")] = ArrayObject([place, NameObject("/Fit")])
+                target = document.pages[first_leaf[path]].indirect_reference
+                action[NameObject("/D")] = ArrayObject([target, NameObject("/Fit")])
             else:
                 action[NameObject("/URI")] = TextStringObject(site_url + address.removeprefix(url))

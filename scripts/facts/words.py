@@ -79,12 +79,12 @@ def wins_and_losses(ratios: Sequence[Range], settings: str) -> str:
     ratios: times, the form's over the other's
     """
     counts = {"ahead": sum(r.high < 1 for r in ratios), "behind": sum(r.low > 1 for r in ratios)}
-    said = [(word, count) for word, count in counts.items() if count]
-    if not said:
+    decided = [(word, count) for word, count in counts.items() if count]
+    if not decided:
         raise NoWords(f"level in all {len(ratios)} {settings}")
-    (word, count), *rest = said
+    (word, count), *others = decided
     many = "all" if count == len(ratios) else f"{count} of"
-    return f"{word} in {many} {len(ratios)} {settings}" + "".join(f", {word} in {count}" for word, count in rest)
+    return f"{word} in {many} {len(ratios)} {settings}" + "".join(f", {word} in {count}" for word, count in others)
 
 
 def speed(ratios: Sequence[float], margin_class: str) -> str:
@@ -122,12 +122,12 @@ def range_of_ratios(ratios: Sequence[Range]) -> str:
 
 def agreement(pairs: Sequence[tuple[float, float]], one: str, other: str, unit: str) -> str:
     """Returns how well two counts agree: "expected and measured agree to the byte", or by how many per cent not."""
-    apart = max(abs(a - b) / b for a, b in pairs)
-    if apart == 0:
+    difference = max(abs(a - b) / b for a, b in pairs)
+    if difference == 0:
         return f"{one} and {other} agree to the {unit}"
-    if apart < ABOUT:
-        return f"{one} and {other} agree to {ceil(1000 * apart) / 10:g} %"
-    raise NoWords(f"{one} and {other} differ by up to {100 * apart:.1f} %")
+    if difference < ABOUT:
+        return f"{one} and {other} agree to {ceil(1000 * difference) / 10:g} %"
+    raise NoWords(f"{one} and {other} differ by up to {100 * difference:.1f} %")
 
 
 def _span(low: float, high: float) -> str:

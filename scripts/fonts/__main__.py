@@ -27,7 +27,7 @@ LETTERS = "αβγδεθλμπστφℓ′−·×"  # noqa: RUF001
 ALIASES = {0x22C5: 0xB7}  # KaTeX's dot between factors is the middle dot of all the rest
 
 
-class Cut(NamedTuple):
+class CutFont(NamedTuple):
     """One font: its name, where the whole one is, which part of its axes is kept, and what it's to hold."""
 
     family: str
@@ -44,33 +44,46 @@ def characters(*patterns: str, lines: str = "") -> set[str]:
     return {each for text in texts for each in text if each.isprintable()}
 
 
-def cuts() -> dict[str, Cut]:
+def cut_fonts() -> dict[str, CutFont]:
     """The fonts by the names of their files."""
     modules = HERE / "node_modules"
-    read = characters("docs/**/*.md", "docs/**/*.js", "docs/**/*.svg", "kernels/**/*.py", "scripts/**/*.py")
-    code = characters("kernels/**/*.py", "snippets/**/*.py", "tests/kernels/**/*.py")
-    heads = characters("docs/**/*.md", lines=r"#+ |question: |``` (?:figure|live) ")
+    page_characters = characters("docs/**/*.md", "docs/**/*.js", "docs/**/*.svg", "kernels/**/*.py", "scripts/**/*.py")
+    code_characters = characters("kernels/**/*.py", "snippets/**/*.py", "tests/kernels/**/*.py")
+    heading_characters = characters("docs/**/*.md", lines=r"#+ |question: |``` (?:figure|live) ")
     serif = modules / "source-serif" / "VAR"
-    text, bold = 400, (400, 600)
+    regular_weight, weights = 400, (400, 600)
     return {
-        "sans": Cut("Handbook Sans", f"{modules}/source-sans/VF/SourceSans3VF-Upright.ttf", {"wght": bold}, read),
-        "serif": Cut(
-            "Handbook Serif", f"{serif}/SourceSerif4Variable-Roman.ttf", {"wght": bold, "opsz": 20}, heads | {*MATHS}
+        "sans": CutFont(
+            "Handbook Sans", f"{modules}/source-sans/VF/SourceSans3VF-Upright.ttf", {"wght": weights}, page_characters
         ),
-        "serif-italic": Cut(
-            "Handbook Serif", f"{serif}/SourceSerif4Variable-Italic.ttf", {"wght": text, "opsz": 20}, {*LETTERS}
+        "serif": CutFont(
+            "Handbook Serif",
+            f"{serif}/SourceSerif4Variable-Roman.ttf",
+            {"wght": weights, "opsz": 20},
+            heading_characters | {*MATHS},
         ),
-        "mono": Cut("Handbook Mono", f"{modules}/source-code-pro/VF/SourceCodeVF-Upright.ttf", {"wght": text}, code),
+        "serif-italic": CutFont(
+            "Handbook Serif",
+            f"{serif}/SourceSerif4Variable-Italic.ttf",
+            {"wght": regular_weight, "opsz": 20},
+            {*LETTERS},
+        ),
+        "mono": CutFont(
+            "Handbook Mono",
+            f"{modules}/source-code-pro/VF/SourceCodeVF-Upright.ttf",
+            {"wght": regular_weight},
+            code_characters,
+        ),
     }
 
 
-def make(cut: Cut, target: Path) -> TTFont:
+def make(cut: CutFont, target: Path) -> TTFont:
     """Cuts, names and writes one font; returns it."""
     font = TTFont(cut.source, recalcTimestamp=False)
-    for wanted, there in ALIASES.items():
+    for character, substitute in ALIASES.items():
         for table in font["cmap"].tables:
-            if there in table.cmap:
-                table.cmap.setdefault(wanted, table.cmap[there])
+            if substitute in table.cmap:
+                table.cmap.setdefault(character, table.cmap[substitute])
     options = Options(layout_features=["kern", "liga", "mark", "ccmp"], hinting=False, name_IDs=[], notdef_outline=True)
     subsetter = Subsetter(options)
     subsetter.populate(unicodes=[*map(ord, cut.characters | {*LATIN}), *ALIASES])
@@ -83,37 +96,39 @@ def make(cut: Cut, target: Path) -> TTFont:
     return font
 
 
-def licence(found: dict[str, Cut]) -> str:
+def licence(fonts: dict[str, CutFont]) -> str:
     """Where each font comes from and whose it is, then the licence, which is the same for all."""
     sources, owners, texts = {}, {}, []
-    for name, cut in found.items():
+    for name, cut in fonts.items():
         names = TTFont(cut.source)["name"]
-        whole, version = (
+        whole_font, version = (
             names.getDebugName(16) or names.getDebugName(1),
             names.getDebugName(5).partition(";")[0].lower(),
         )
-        sources[name] = f"{name}.woff2 is {cut.family}, from {whole}, {version}"
+        sources[name] = f"{name}.woff2 is {cut.family}, from {whole_font}, {version}"
         owner, _, text = (Path(cut.source).parents[1] / "LICENSE.md").read_text(encoding="utf-8").partition("\n")
         owners[owner.strip()] = None
         texts.append(text.strip())
-    said = "\n".join(sources.values())
+    source_lines = "\n".join(sources.values())
     return (
         "These fonts are cut to the characters of this handbook, and renamed, because their licence reserves the name\n"
-        f'"Source" for the whole ones. `make fonts` makes them.\n\n{said}\n\n' + "\n".join(owners) + f"\n\n{texts[0]}\n"
+        f'"Source" for the whole ones. `make fonts` makes them.\n\n{source_lines}\n\n'
+        + "\n".join(owners)
+        + f"\n\n{texts[0]}\n"
     )
 
 
 def main() -> None:
     TARGET.mkdir(parents=True, exist_ok=True)
-    found, total = cuts(), 0
-    for name, cut in found.items():
+    fonts, total = cut_fonts(), 0
+    for name, cut in fonts.items():
         path = TARGET / f"{name}.woff2"
-        has = make(cut, path).getBestCmap()
-        lacks = "".join(sorted(each for each in cut.characters if ord(each) not in has))
+        covered = make(cut, path).getBestCmap()
+        missing = "".join(sorted(each for each in cut.characters if ord(each) not in covered))
         size = path.stat().st_size
         total += size
-        print(f"{name:13}{size:7,} bytes, {len(has)} characters" + (f", none for {lacks}" if lacks else ""))
-    (TARGET / "OFL.txt").write_text(licence(found), encoding="utf-8")
+        print(f"{name:13}{size:7,} bytes, {len(covered)} characters" + (f", none for {missing}" if missing else ""))
+    (TARGET / "OFL.txt").write_text(licence(fonts), encoding="utf-8")
     print(f"{'in all':13}{total:7,} bytes of {MAX_BYTES:,}")
     if total > MAX_BYTES:
         raise SystemExit("Too many: the pages would wait for them. Leave characters out, or a weight.")

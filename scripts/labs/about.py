@@ -22,7 +22,7 @@ class LabInfo:
     """``about.toml`` of a lab.
 
     slug: ``vector-add``, also the name of its page   chapter: its page, ``first-kernel``
-    without: names that the reader's file may not use, since they are the task: ``softmax``, or ``@``
+    forbidden_names: those that the reader's file may not use, since they are the task: ``softmax``, or ``@``
     minutes: what it takes somebody who does it for the first time
     functions: what the reader writes, or has others call   triton: whether it is written in Triton
     """
@@ -34,7 +34,7 @@ class LabInfo:
     minutes: int
     functions: tuple[str, ...]
     triton: bool
-    without: tuple[str, ...] = ()
+    forbidden_names: tuple[str, ...] = ()
     root: Path = ROOT
 
     @property
@@ -60,14 +60,14 @@ class LabInfo:
     def signatures(self) -> dict[str, tuple[str, ...]]:
         """Function -> the names of its arguments, as the start file has them."""
         tree = ast.parse(self.start.read_text(encoding="utf-8"))
-        found = {node.name: node.args for node in tree.body if isinstance(node, ast.FunctionDef)}
-        return {name: tuple(each.arg for each in found[name].args) for name in self.functions}
+        arguments = {node.name: node.args for node in tree.body if isinstance(node, ast.FunctionDef)}
+        return {name: tuple(each.arg for each in arguments[name].args) for name in self.functions}
 
 
 def all_labs(root: Path = ROOT) -> list[LabInfo]:
     """All labs, by number."""
-    found = [read(path, root) for path in sorted((root / CATALOGUE).glob("*/about.toml"))]
-    return sorted(found, key=lambda about: about.number)
+    labs = [read(path, root) for path in sorted((root / CATALOGUE).glob("*/about.toml"))]
+    return sorted(labs, key=lambda about: about.number)
 
 
 def read(path: Path, root: Path = ROOT) -> LabInfo:

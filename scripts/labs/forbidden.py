@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scripts.labs.about import LabInfo
 
-OURS = ("kernels", "scripts", "tests", "snippets", "labs")
+OUR_PACKAGES = ("kernels", "scripts", "tests", "snippets", "labs")
 
 
 def why_forbidden(about: LabInfo, file: Path) -> str:
@@ -29,19 +29,19 @@ def why_forbidden(about: LabInfo, file: Path) -> str:
 def forbidden_use(about: LabInfo, tree: ast.Module) -> tuple[int, str]:
     """The first line in which the answer stands ready, and what is said of it; "" if there is none."""
     for line, module in imported_modules(tree):
-        if module.split(".")[0] in OURS:
-            return line, forbidden_import(module)
+        if module.split(".")[0] in OUR_PACKAGES:
+            return line, forbidden_import_message(module)
     for line, name in used_names(tree):
-        if name in about.without:
-            return line, by_hand(name)
+        if name in about.forbidden_names:
+            return line, forbidden_name_message(name)
     return 0, ""
 
 
-def forbidden_import(module: str) -> str:
+def forbidden_import_message(module: str) -> str:
     return f"it imports {module}. A lab is written with torch and triton alone."
 
 
-def by_hand(name: str) -> str:
+def forbidden_name_message(name: str) -> str:
     return f"it uses {name}, and to write that by hand is the task."
 
 

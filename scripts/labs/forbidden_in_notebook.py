@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, ModuleType
 
 from scripts.labs.about import LabInfo
-from scripts.labs.forbidden import OURS, by_hand, forbidden_import, forbidden_use
+from scripts.labs.forbidden import OUR_PACKAGES, forbidden_import_message, forbidden_name_message, forbidden_use
 
 
 def why_forbidden(about: LabInfo, functions: dict[str, Callable]) -> str:
@@ -34,11 +34,11 @@ def why_one_is_forbidden(about: LabInfo, function: FunctionType) -> str:
         module = (
             value.__name__ if isinstance(value, ModuleType) else getattr(unwrap_jit(value), "__module__", None) or ""
         )
-        if module.split(".")[0] in OURS:
-            return f"{function.__name__}: {forbidden_import(module)}"
-        given = getattr(value, "__name__", name)
-        if callable(value) and given in about.without and not is_of_same_notebook(unwrap_jit(value), function):
-            return f"{function.__name__}: {by_hand(given)}"
+        if module.split(".")[0] in OUR_PACKAGES:
+            return f"{function.__name__}: {forbidden_import_message(module)}"
+        called = getattr(value, "__name__", name)
+        if callable(value) and called in about.forbidden_names and not is_of_same_notebook(unwrap_jit(value), function):
+            return f"{function.__name__}: {forbidden_name_message(called)}"
     try:
         lines, first = inspect.getsourcelines(function)
         tree = ast.increment_lineno(ast.parse(textwrap.dedent("".join(lines))), first - 1)

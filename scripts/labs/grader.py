@@ -52,10 +52,10 @@ def run_in_process(about: LabInfo, file: Path, seconds: float | None, variables:
     """
     with tempfile.TemporaryDirectory() as folder:
         verdict, trace, case = Path(folder, "verdict.json"), Path(folder, "trace"), Path(folder, "case")
-        quiet = ["-W", "ignore::RuntimeWarning:triton.runtime.interpreter"]  # NaN that a case asks for
+        no_warning = ["-W", "ignore::RuntimeWarning:triton.runtime.interpreter"]  # NaN that a case asks for
         command = [
             sys.executable,
-            *quiet,
+            *no_warning,
             "-m",
             "scripts.labs.grader",
             about.slug,
@@ -98,8 +98,8 @@ def death_message(code: int, trace: Path, file: Path, case: Path, seconds: float
 
 def limit() -> float:
     """Seconds: in the interpreter of processor time and for everything, on a GPU by the clock and for each case."""
-    if given := os.environ.get("LAB_SECONDS"):
-        return float(given)
+    if seconds := os.environ.get("LAB_SECONDS"):
+        return float(seconds)
     from scripts.labs.grading.accesses import is_interpreted
 
     return SECONDS if is_interpreted() else SECONDS_ON_GPU

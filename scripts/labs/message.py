@@ -10,14 +10,19 @@ from torch import Tensor
 from scripts.labs.about import heading
 from scripts.labs.lab import Case, Lab
 from scripts.labs.phrases import heading_in_words, number, sentence, two_digits
-from scripts.labs.verdict import UNWRITTEN as NOT_YET
+from scripts.labs.verdict import UNWRITTEN as UNWRITTEN_MESSAGE
 from scripts.labs.verdict import Rejection, Verdict
 
-RIGHT, WRONG, NAN, UNWRITTEN = "·", "#", "?", "∅"
+RIGHT = "·"
+WRONG = "#"
+NAN = "?"
+UNWRITTEN = "∅"
 KEY = f"{RIGHT} right   {WRONG} wrong   {NAN} NaN   {UNWRITTEN} never written"
-WIDTH, HEIGHT, WIDEST = 64, 16, 110
+TILE_WIDTH = 64
+TILE_HEIGHT = 16
+MAX_LINE_WIDTH = 110  # of a case's description
 MAX_PRINTED = 8  # numbers that are printed
-LIES = {
+LAYOUT_PHRASES = {
     "transposed": "the numbers of a column lie side by side",
     "every second": "with a gap behind each number",
     "rows apart": "with gaps between the rows",
@@ -30,8 +35,9 @@ def format_verdict(lab: Lab, verdict: Verdict) -> str:
     if verdict.passed:
         lines = [f"{name}: passed, {verdict.cases} cases in {verdict.seconds:.1f} s."]
         lines += verdict.remarks
-        for function, (own, theirs) in verdict.times.items():
-            lines.append(f"{function}: {own:.3g} ms, the handbook's {theirs:.3g} ms, {own / theirs:.2f} times as long.")
+        for function, (reader_ms, handbook_ms) in verdict.times.items():
+            times = f"{reader_ms:.3g} ms, the handbook's {handbook_ms:.3g} ms"
+            lines.append(f"{function}: {times}, {reader_ms / handbook_ms:.2f} times as long.")
         lines.append("What to notice now stands on the lab's page, below the hints.")
         return "\n".join(lines)
     return "\n".join(rejection_lines(name, verdict))
@@ -43,7 +49,7 @@ def rejection_lines(name: str, verdict: Verdict) -> list[str]:
     where = f", line {rejection.line} of your file" if rejection.line else ""
     were = "s that were right" if verdict.cases > 1 else " that was right"
     passed_so_far = f", after {verdict.cases} case{were}" if verdict.cases else ""
-    if rejection.message == NOT_YET:
+    if rejection.message == UNWRITTEN_MESSAGE:
         return [
             f"{name}: {rejection.place or rejection.function} is not written yet{where}{passed_so_far}.",
             *verdict.remarks,
@@ -51,7 +57,7 @@ def rejection_lines(name: str, verdict: Verdict) -> list[str]:
     lines = [f"{name}: not right yet{passed_so_far}.", *verdict.remarks]
     if rejection.case:
         case = f"Case of {rejection.function}: {rejection.case.name}; {describe_call(rejection.case)}"
-        lines += wrap(case, WIDEST, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+        lines += wrap(case, MAX_LINE_WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
         lines += input_lines(rejection.case)
     if rejection.message:
         lines.append(sentence(f"{rejection.place or rejection.function}{where}: {rejection.message}"))
@@ -79,18 +85,22 @@ def describe_call(case: Case) -> str:
         if not isinstance(value, Tensor):
             parts.append(f"{name} = {value:.7g}" if isinstance(value, float) else f"{name} = {value}")
             continue
-        lies = case.layouts.get(name, "contiguous")
+        layout = case.layouts.get(name, "contiguous")
         parts.append(f"{name} {list(value.shape)} {str(value.dtype).removeprefix('torch.')}")
-        parts[-1] += "" if lies == "contiguous" else f" ({LIES.get(lies, lies)})"
+        parts[-1] += "" if layout == "contiguous" else f" ({LAYOUT_PHRASES.get(layout, layout)})"
     return ", ".join(parts)
 
 
 def input_lines(case: Case) -> list[str]:
     """The inputs of a few numbers, as they are."""
-    few = {
+    short_vectors = {
         name: x for name, x in case.inputs.items() if isinstance(x, Tensor) and x.ndim == 1 and len(x) <= MAX_PRINTED
     }
-    return [f"    {name} = [{', '.join(f'{each:.6g}' for each in x.tolist())}]" for name, x in few.items() if len(x)]
+    return [
+        f"    {name} = [{', '.join(f'{each:.6g}' for each in x.tolist())}]"
+        for name, x in short_vectors.items()
+        if len(x)
+    ]
 
 
 def numbers(rejection: Rejection) -> list[str]:
@@ -107,41 +117,42 @@ def index_of_first(wrong: Tensor) -> tuple[int, ...]:
 
 def first_wrong(rejection: Rejection) -> str:
     """A line: the first wrong number, what is wanted, and how many are wrong."""
-    want, wrong = rejection.wanted, rejection.wrong
+    expected, wrong = rejection.wanted, rejection.wrong
     index = index_of_first(wrong)
-    stood = "nobody wrote there" if rejection.unwritten[index] else f"there stands {number(rejection.actual[index])}"
-    named = want.name if want.name != "the result" else f"{rejection.function}(…)"
-    line = f"{named}[{', '.join(map(str, index))}]" if index else named
-    line += f": {stood}, and {number(want.truth[index])} is wanted"
-    if want.truth.is_floating_point() and want.allowed[index] > 0:
-        line += f", give or take {two_digits(want.allowed[index].item())}"
-    many, all = int(wrong.sum()), wrong.numel()
-    if all == 1:
+    actual = "nobody wrote there" if rejection.unwritten[index] else f"there stands {number(rejection.actual[index])}"
+    result = expected.name if expected.name != "the result" else f"{rejection.function}(…)"
+    line = f"{result}[{', '.join(map(str, index))}]" if index else result
+    line += f": {actual}, and {number(expected.truth[index])} is wanted"
+    if expected.truth.is_floating_point() and expected.allowed[index] > 0:
+        line += f", give or take {two_digits(expected.allowed[index].item())}"
+    wrong_count, count = int(wrong.sum()), wrong.numel()
+    if count == 1:
         return sentence(line)
-    return f"{line}. {f'All {all}' if many == all else f'{many} of {all}'} {'is' if many == 1 else 'are'} wrong."
+    how_many = f"All {count}" if wrong_count == count else f"{wrong_count} of {count}"
+    return f"{line}. {how_many} {'is' if wrong_count == 1 else 'are'} wrong."
 
 
 def draw_tile(rejection: Rejection, index: tuple[int, ...]) -> list[str]:
     """The rows around the first wrong number, a sign a number; a vector is broken into lines."""
     signs = signs_of(rejection)
     if signs.ndim == 1:
-        rows = [signs[i : i + WIDTH] for i in range(0, len(signs), WIDTH)]
-        at, labels = index[0] // WIDTH, [i * WIDTH for i in range(len(rows))]
+        rows = [signs[i : i + TILE_WIDTH] for i in range(0, len(signs), TILE_WIDTH)]
+        at, labels = index[0] // TILE_WIDTH, [i * TILE_WIDTH for i in range(len(rows))]
         left = 0
     else:
         for place in index[:-2]:
             signs = signs[place]
-        left = max(0, min(index[-1] - WIDTH // 2, signs.shape[1] - WIDTH))
-        rows, at, labels = [row[left : left + WIDTH] for row in signs], index[-2], list(range(len(signs)))
-    top = max(0, min(at - HEIGHT // 2, len(rows) - HEIGHT))
+        left = max(0, min(index[-1] - TILE_WIDTH // 2, signs.shape[1] - TILE_WIDTH))
+        rows, at, labels = [row[left : left + TILE_WIDTH] for row in signs], index[-2], list(range(len(signs)))
+    top = max(0, min(at - TILE_HEIGHT // 2, len(rows) - TILE_HEIGHT))
     lines = [""]
     if rejection.wrong.ndim > 2:
         lines.append(f"{rejection.wanted.name}[{', '.join(map(str, index[:-2]))}, …]")
     if left:
         lines.append(f"from column {left} on")
-    for label, row in list(zip(labels, rows, strict=True))[top : top + HEIGHT]:
+    for label, row in list(zip(labels, rows, strict=True))[top : top + TILE_HEIGHT]:
         lines.append(f"{label:6d}  {''.join((RIGHT, WRONG, NAN, UNWRITTEN)[sign] for sign in row.tolist())}")
-    if len(rows) > HEIGHT:
+    if len(rows) > TILE_HEIGHT:
         lines.append(f"        … {len(rows)} lines in all")
     return [*lines, f"        {KEY}"]
 

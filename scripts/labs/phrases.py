@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 
-def pluralize(many: int, one: str) -> str:
+def pluralize(count: int, singular: str) -> str:
     """``1 place``, ``2 places``"""
-    return f"{many} {one}" if many == 1 else f"{many} {one}s"
+    return f"{count} {singular}" if count == 1 else f"{count} {singular}s"
 
 
 def join_words(names: Iterable[str], joint: str = "and") -> str:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from scripts.labs.about import LabInfo, chapters
 
-NAME = "progress.json"
+FILE_NAME = "progress.json"
 
 
 def read(folder: Path) -> dict[str, dict]:
     """Slug -> how many tries, and the digests of the file that passed and of the one that failed last."""
     try:
-        return json.loads((folder / NAME).read_text(encoding="utf-8"))
+        return json.loads((folder / FILE_NAME).read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):
         return {}
 
@@ -22,12 +22,12 @@ def read(folder: Path) -> dict[str, dict]:
 def record_try(folder: Path, about: LabInfo, passed: bool) -> None:
     """Adds one try of a lab."""
     progress = read(folder)
-    mine = progress.setdefault(about.slug, {"tries": 0, "passed": ""})
-    mine["tries"] += 1
-    mine["failed"] = "" if passed else digest(folder / about.file)
+    entry = progress.setdefault(about.slug, {"tries": 0, "passed": ""})
+    entry["tries"] += 1
+    entry["failed"] = "" if passed else digest(folder / about.file)
     if passed:
-        mine["passed"] = digest(folder / about.file)
-    (folder / NAME).write_text(json.dumps(progress, indent=1), encoding="utf-8")
+        entry["passed"] = digest(folder / about.file)
+    (folder / FILE_NAME).write_text(json.dumps(progress, indent=1), encoding="utf-8")
 
 
 def digest(file: Path) -> str:
@@ -36,26 +36,26 @@ def digest(file: Path) -> str:
 
 def state(folder: Path, about: LabInfo, progress: dict[str, dict]) -> str:
     """One word or two: what is to be said of a lab in the table."""
-    file, mine = folder / about.file, progress.get(about.slug, {"tries": 0, "passed": ""})
+    file, entry = folder / about.file, progress.get(about.slug, {"tries": 0, "passed": ""})
     if not file.is_file():
         return "no file"
-    if mine["passed"]:
-        if mine["passed"] == digest(file):
+    if entry["passed"]:
+        if entry["passed"] == digest(file):
             return "passed"
-        return "passed once, fails now" if mine.get("failed") == digest(file) else "passed once, changed since"
+        return "passed once, fails now" if entry.get("failed") == digest(file) else "passed once, changed since"
     if file.read_bytes() == about.start.read_bytes():
         return "not begun"
-    return f"tried {mine['tries']} times" if mine["tries"] != 1 else "tried once"
+    return f"tried {entry['tries']} times" if entry["tries"] != 1 else "tried once"
 
 
 def table(folder: Path, labs: list[LabInfo]) -> str:
     """A line a lab, and how many are passed."""
-    progress, numbers = read(folder), chapters()
+    progress, chapter_names = read(folder), chapters()
     states = [state(folder, about, progress) for about in labs]
-    wide = max(len(about.title) for about in labs)
-    lines = [f" N  {'lab':{wide}}  chapter  minutes  state"]
+    width = max(len(about.title) for about in labs)
+    lines = [f" N  {'lab':{width}}  chapter  minutes  state"]
     for about, state_of_lab in zip(labs, states, strict=True):
-        where = numbers.index(about.chapter) or "primer"
-        lines.append(f"{about.number:2d}  {about.title:{wide}}  {where!s:>7}  {about.minutes:7d}  {state_of_lab}")
+        chapter = chapter_names.index(about.chapter) or "primer"
+        lines.append(f"{about.number:2d}  {about.title:{width}}  {chapter!s:>7}  {about.minutes:7d}  {state_of_lab}")
     passed = states.count("passed")
     return "\n".join([*lines, f"{passed} of {len(labs)} passed."])

@@ -24,8 +24,8 @@ def to_rejection(function: str, case: Case | None, error: BaseException, file: s
     frames = [frame for each in chain for frame in traceback.extract_tb(each.__traceback__)]
     lines = [frame.lineno for frame in frames if file and frame.filename == file]
     line = lines[-1] if lines else None
-    mine = [frame.name for frame in frames if file and frame.filename == file]
-    place = mine[-1] if mine and mine[-1].isidentifier() else ""  # a kernel, mostly
+    function_names = [frame.name for frame in frames if file and frame.filename == file]
+    place = function_names[-1] if function_names and function_names[-1].isidentifier() else ""  # a kernel, mostly
     for each in chain:
         place, line = compiler_error(each, file) or (place, line)
     for each in chain:

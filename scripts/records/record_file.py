@@ -174,7 +174,7 @@ def strip_controls(value: object) -> object:
 def find_absolute_path(value: object) -> str | None:
     """Returns the first absolute path in the text of outputs, if there is one."""
     if isinstance(value, str):
-        found = ABSOLUTE_PATH.search(value)
-        return found[0] if found else str(ROOT) if str(ROOT) in value else None
+        match = ABSOLUTE_PATH.search(value)
+        return match[0] if match else str(ROOT) if str(ROOT) in value else None
     children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
     return next(filter(None, map(find_absolute_path, children)), None)

@@ -150,7 +150,7 @@ class Build(BasePlugin):
         if anchors := ANCHOR.findall(html):  # MkDocs sees no anchor in what a fence returns
             page.present_anchor_ids |= set(anchors)
         html = tables.wrap(drawings.inline(html, page.file.src_uri))
-        html = glossary.quiet_headings(html)
+        html = glossary.remove_abbreviations_in_headings(html)
         drawings.check_callouts(html, page.file.src_uri, self.settings["callouts"])
         if page.file.src_uri.startswith("whiteboard/") or navigation.sheet_name(page.file.src_uri):
             html = add_no_breaks(html)
@@ -164,7 +164,7 @@ class Build(BasePlugin):
 
     @event_priority(100)  # before the search keeps what it finds
     def on_page_context(self, context, page, config, nav):
-        head.describe(page, self.cards.of(page.file.src_uri))
+        head.describe(page, self.cards.card_of(page.file.src_uri))
         return context
 
     def on_post_page(self, output, page, config):

@@ -52,7 +52,7 @@ class Cache:
 
     def __init__(self, kind: str):
         self.folder = FOLDER / kind
-        self.used: set[Path] = set()
+        self.used_paths: set[Path] = set()
 
     def get(self, *key: object):
         """What was put there, or None."""
@@ -73,12 +73,12 @@ class Cache:
 
     def path(self, key: tuple) -> Path:
         path = self.folder / hashlib.sha256(repr(key).encode()).hexdigest()
-        self.used.add(path)
+        self.used_paths.add(path)
         return path
 
     def prune(self) -> None:
         """Remove what was not asked for."""
-        for path in set(self.folder.glob("*")) - self.used:
+        for path in set(self.folder.glob("*")) - self.used_paths:
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)  # another build may remove it too
             else:
@@ -89,7 +89,7 @@ class PageCache:
     """Pages as they were rendered, and what the search knows of them."""
 
     def __init__(self, config):
-        self.surroundings = (digest(PAGE_SOURCES), installed(), config.site_url, repr(config.extra))
+        self.surroundings = (digest(PAGE_SOURCES), installed_packages(), config.site_url, repr(config.extra))
         self.pages, self.entries = Cache("pages"), Cache("search")
         self.key: tuple = ()
         self.is_cached = False
@@ -101,7 +101,7 @@ class PageCache:
         names = sorted(file.src_uri for file in files)
         self.key = (page.url, page.meta, markdown, names, self.surroundings)
         stored = self.pages.get(*self.key)
-        self.is_cached, self.warned = stored is not None, WARNINGS.count
+        self.is_cached, self.warnings_before = stored is not None, WARNINGS.count
         if self.is_cached:
             page.render = lambda config, files: set_rendered(page, stored, files)
 
@@ -110,7 +110,7 @@ class PageCache:
 
         A page that MkDocs has warned of isn't stored, or the next strict build would pass.
         """
-        if not self.is_cached and WARNINGS.count == self.warned:
+        if not self.is_cached and WARNINGS.count == self.warnings_before:
             links = {file.src_uri: anchors for file, anchors in (page.links_to_anchors or {}).items()}
             self.pages.put((html, page.toc, page.title, page.present_anchor_ids, links), *self.key)
         return html
@@ -132,10 +132,10 @@ class CachedIndex(SearchIndex):
         entries = self.cache.get(*key)
         if entries is None:
             before, content = len(self.entries), page.content
-            page.content = search.words(content)
+            page.content = search.searchable_html(content)
             super().add_entry_from_context(page)
             page.content = content
-            self.entries[before:] = self.cache.put(search.entries(self.entries[before:], page), *key)
+            self.entries[before:] = self.cache.put(search.index_entries(self.entries[before:], page), *key)
         else:
             self.entries += entries
 
@@ -148,11 +148,11 @@ def set_rendered(page: Page, stored: tuple, files) -> None:
 
 def digest(names: tuple[str, ...]) -> str:
     """A digest of these files of the repository, and of all files below these folders."""
-    whole = hashlib.sha256()
+    sha256 = hashlib.sha256()
     for name in names:
         for path in sorted(files_below(ROOT / name)):
-            whole.update(hashlib.sha256(path.read_bytes()).digest() + str(path.relative_to(ROOT)).encode())
-    return whole.hexdigest()
+            sha256.update(hashlib.sha256(path.read_bytes()).digest() + str(path.relative_to(ROOT)).encode())
+    return sha256.hexdigest()
 
 
 def files_below(path: Path) -> Iterator[Path]:
@@ -163,6 +163,6 @@ def files_below(path: Path) -> Iterator[Path]:
             yield from files_below(inner)
 
 
-def installed() -> list[str]:
+def installed_packages() -> list[str]:
     """Python and the installed packages, with their versions."""
     return [sys.version, *sorted(path.name for path in Path(sysconfig.get_path("purelib")).glob("*.dist-info"))]

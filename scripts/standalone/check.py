@@ -45,11 +45,11 @@ WITH_GRADIENTS = """\
 """
 
 
-def main(kernel: Kernel) -> str:
+def main_block(kernel: Kernel) -> str:
     """What the file does when it's run: the check, and the timing."""
     names = ", ".join({1: "x", 2: "xy", 3: "qkv"}[kernel.tensors])
     gpu, cpu = kernel.shapes
-    made = "torch.randn(shape, device=device).to(dtype)"
+    random_tensor = "torch.randn(shape, device=device).to(dtype)"
     cases = ", ".join(f"dict({each})" for each in kernel.options)
     return f"""\
 if __name__ == "__main__":
@@ -59,7 +59,7 @@ if __name__ == "__main__":
     on_gpu = torch.cuda.is_available()
     device, dtype = "cuda" if on_gpu else "cpu", torch.{kernel.dtype}
     shape = {gpu} if on_gpu else {cpu}
-    {names} = {f"({made} for _ in range({kernel.tensors}))" if kernel.tensors > 1 else made}
+    {names} = {f"({random_tensor} for _ in range({kernel.tensors}))" if kernel.tensors > 1 else random_tensor}
     for options in [{cases}]:
         ours, pytorchs = (partial(f, **options) for f in ({kernel.function}, {kernel.peer}))
         truth = results(pytorchs, *(x.double() for x in ({names},)))

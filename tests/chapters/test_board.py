@@ -10,7 +10,7 @@ from scripts.chapters.handwriting import Unwritable
 from scripts.records import ROOT
 from scripts.site.pages import sheets
 
-BOARDS = [name.replace("-", "_") for name in sheets.every(ROOT)]
+BOARDS = [name.replace("-", "_") for name in sheets.sheet_pages(ROOT)]
 TOUCH = 2  # pixels that two words may share: their areas are a little larger than their ink
 
 
@@ -106,7 +106,7 @@ def test_the_same_board_is_drawn_alike_each_time():
 
 @pytest.mark.parametrize("name", BOARDS)
 def test_no_words_lie_over_others(name):
-    board = sheets.board(name)
+    board = sheets.draw_board(name)
     for step in range(1, board.steps + 1):
         words = [ink for ink in board.ink if ink.text and ink.is_visible(step)]
         over = [
@@ -125,7 +125,7 @@ def test_a_third_of_the_later_pictures_show_old_marks_beside_new_ones():
     """More than a title or a note: at least three marks of earlier steps."""
     later, kept = 0, {}
     for name in BOARDS:
-        board = sheets.board(name)
+        board = sheets.draw_board(name)
         steps = range(2, board.steps + 1)
         old = [sum(ink.is_visible(step) and ink.step < step for ink in board.ink) for step in steps]
         later, kept[name] = later + len(steps), sum(marks >= 3 for marks in old)
@@ -134,7 +134,7 @@ def test_a_third_of_the_later_pictures_show_old_marks_beside_new_ones():
 
 @pytest.mark.parametrize("name", BOARDS)
 def test_every_step_draws_something_and_says_what(name):
-    board = sheets.board(name)
+    board = sheets.draw_board(name)
     for step, shows in enumerate(board.step_descriptions, 1):
         assert any(ink.step == step for ink in board.ink), f"step {step} draws nothing"
         says = len(shows.split()) > 4 and shows.endswith(".")

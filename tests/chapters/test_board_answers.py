@@ -20,7 +20,7 @@ ANSWERS = [
 @pytest.mark.parametrize("run", [nullcontext, another_run], ids=["today", "another run"])
 def test_an_answer_is_not_shown_with_its_question(name, answer, run):
     with run():
-        new = [ink for ink in sheets.board(name).ink if ink.step == answer["step"]]
+        new = [ink for ink in sheets.draw_board(name).ink if ink.step == answer["step"]]
     shown, kept = ([ink.text for ink in new if bool(ink.answer) is is_answer] for is_answer in (False, True))
     place = f"tests/chapters/{name}/expected.toml, step {answer['step']}"
     for pattern in answer.get("words", ()):

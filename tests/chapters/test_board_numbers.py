@@ -16,7 +16,7 @@ from scripts.site.pages import sheets
 from tests.chapters.another_run import another_run
 from tests.chapters.expected import EXPECTED
 
-SHEETS = sheets.every(ROOT)
+SHEETS = sheets.sheet_pages(ROOT)
 DEMOS = {chapter: snippet for snippet, chapter in demo.chapters().items()}
 MARKS = re.compile(r"`#!value[^`]*`|\]\{fact=[^}]*\}|<!--.*?-->")  # what the build fills or compares
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
@@ -58,7 +58,7 @@ def unknown(written: set[str], known: set[str], recorded: list[float]) -> set[st
 
 
 def board_numbers(name: str) -> set[str]:
-    board = sheets.board(name.replace("-", "_"))
+    board = sheets.draw_board(name.replace("-", "_"))
     return numbers(" | ".join(text for step in range(1, board.steps + 1) for text in board.read(step)))
 
 

@@ -28,7 +28,7 @@ def numbers(text: str) -> set[str]:
 
 def sheet(name: str) -> str:
     """The text of a demo's sheet."""
-    return sheets.every(ROOT)[CHAPTERS[name].replace("_", "-")].read_text(encoding="utf-8")
+    return sheets.sheet_pages(ROOT)[CHAPTERS[name].replace("_", "-")].read_text(encoding="utf-8")
 
 
 def key(name: str) -> str:
@@ -38,7 +38,7 @@ def key(name: str) -> str:
 
 def pictures(name: str) -> list[set[str]]:
     """The numbers of each picture of a demo's sheet."""
-    drawn = sheets.board(CHAPTERS[name])
+    drawn = sheets.draw_board(CHAPTERS[name])
     return [numbers(" | ".join(drawn.read(step))) for step in range(1, drawn.steps + 1)]
 
 
@@ -51,7 +51,7 @@ def printed():
 
 
 def test_every_sheet_has_one_demo_and_each_is_named_after_a_snippet():
-    with_sheet = {name.replace("-", "_") for name in sheets.every(ROOT)}
+    with_sheet = {name.replace("-", "_") for name in sheets.sheet_pages(ROOT)}
     odd = with_sheet ^ {*CHAPTERS.values()}
     assert not odd, f"a sheet has one demo, scripts/chapters/NAME/demo.py, and a demo its sheet: {odd}"
     unknown = {*NAMES} - {*run.SNIPPETS}

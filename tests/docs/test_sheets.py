@@ -9,7 +9,7 @@ from scripts.records import ROOT
 from scripts.site.pages import sheets
 from tests.docs.page_text import DOCS, tables
 
-SHEETS = sheets.every(ROOT)
+SHEETS = sheets.sheet_pages(ROOT)
 STEPS = {name: sheets.steps(page.read_text(encoding="utf-8")) for name, page in SHEETS.items()}
 SPEECH = range(120, 201)  # words
 BREATH = 30  # words
@@ -51,7 +51,7 @@ def test_a_step_begins_when_those_before_it_have_ended(sheet):
 
 @pytest.mark.parametrize("sheet", STEPS)
 def test_there_is_a_picture_a_step(sheet):
-    pictures = sheets.board(folder := sheet.replace("-", "_")).steps
+    pictures = sheets.draw_board(folder := sheet.replace("-", "_")).steps
     where = f"scripts/chapters/{folder}/board.py"
     assert pictures == len(STEPS[sheet]), f"{where} draws {pictures} steps, {place(sheet)} has {len(STEPS[sheet])}"
 

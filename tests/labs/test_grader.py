@@ -190,7 +190,7 @@ def test_where_no_program_was_started_that_is_told_and_no_mistake_is_named(slug,
     assert source.count(old) == 1
     file.write_text(source.replace(old, new), encoding="utf-8")
     message = format_verdict(lab, judge.judge(lab, judge.load_functions(file), str(file)))
-    assert "nobody wrote there" in message and f"\n{judge.NO_PROGRAM}" in message
+    assert "nobody wrote there" in message and f"\n{judge.NO_PROGRAM_STARTED}" in message
     assert "behaves like" not in message
 
 

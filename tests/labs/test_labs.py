@@ -49,7 +49,7 @@ def cache_grading():
             known[key] = compute(*given), case  # the case is kept, so that no other has its id
         return known[key][0]
 
-    expected_results, reveals = judge.expected_results, known_mistake.reveals
+    expected_results, reveals = judge.expected_results, known_mistake.makes_difference
 
     def results_once(task, case, implementation=None):
         return once(expected_results, case, implementation, task, case, implementation)
@@ -59,7 +59,7 @@ def cache_grading():
             patch.setattr(module, "expected_results", results_once)
         patch.setattr(
             known_mistake,
-            "reveals",
+            "makes_difference",
             lambda implementation, case, wants: once(reveals, case, implementation, implementation, case, wants),
         )
         with language_patched(patch) if is_interpreted() else nullcontext():
@@ -95,7 +95,7 @@ def skip_cases_without_mistake(monkeypatch, mistake):
     def judge_or_skip(lab, task, case, function, file, passed_cases):
         implementation = next((each.implementation for each in task.mistakes if each.name == mistake), None)
         expected = judge.expected_results(task, case)
-        if implementation and not known_mistake.reveals(implementation, case, expected):
+        if implementation and not known_mistake.makes_difference(implementation, case, expected):
             passed_cases.append((case, expected))
         else:
             judge_case(lab, task, case, function, file, passed_cases)

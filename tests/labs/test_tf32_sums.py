@@ -29,7 +29,7 @@ def test_only_those_sums_are_noted_of_which_the_compiler_makes_a_dot(form, rows)
     laid = [guarded.guard(name, each, "contiguous") for name, each in zip("xyz", tables(rows), strict=True)]
     with AccessTracer(laid) as tracer:
         sums[(1,)](*(each.tensor for each in laid), FORM=form, ROWS=rows)
-    assert bool(tracer.rounds) == FORMS[form, rows]
+    assert bool(tracer.rounding_fault) == FORMS[form, rows]
     assert laid[2].changed().any()
 
 

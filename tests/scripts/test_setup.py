@@ -234,9 +234,9 @@ def calls(tmp_path, step, **options):
         "from pathlib import Path",
         "from scripts import setup",
         f"setup.ROOT = Path({str(tmp_path)!r})",
-        f"def main(_):\n    with setup.announced('the step'):\n        {step}",
+        f"def main(_):\n    with setup.announced_step('the step'):\n        {step}",
         "setup.main = main",
-        "setup.call('site')",
+        "setup.set_up('site')",
     ]
     command = [sys.executable, "-c", "\n".join(lines)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
@@ -269,7 +269,7 @@ def test_a_clone_that_cannot_be_written_to_works_once_it_is_set_up(machine, monk
         return open(file, mode)
 
     monkeypatch.setattr(setup, "open", read_only, raising=False)
-    setup.call("site")
+    setup.set_up("site")
     assert machine.commands == []
 
 

@@ -121,7 +121,7 @@ def test_a_page_is_rendered_again_once_anything_it_depends_on_has_changed(site, 
         lambda: module.rename(module.with_name("renamed.py")),
         lambda: (folder / "mkdocs.yml").write_text("site_name: x\n"),
         lambda: monkeypatch.setitem(site.config.extra, "preview", "another"),
-        lambda: monkeypatch.setattr(cache, "installed", lambda: ["another"]),
+        lambda: monkeypatch.setattr(cache, "installed_packages", lambda: ["another"]),
     ]
     for count, change in enumerate(surroundings, start=5):
         change()

@@ -11,7 +11,7 @@ from scripts.site.meta.cards import Cards
 from scripts.site.pages import navigation
 
 
-@pytest.mark.parametrize("card", CARDS.every(), ids=lambda card: card.address)
+@pytest.mark.parametrize("card", CARDS.all_cards(), ids=lambda card: card.address)
 def test_a_card_is_of_todays_drawing(card):
     assert card.drawing.is_file(), f"{card.address} wants a drawing, docs/assets/drawings/{card.drawing.name}"
     assert is_current(card), f"docs/{card.address} isn't of today's drawing: .venv/bin/python -m scripts.cards"
@@ -20,12 +20,12 @@ def test_a_card_is_of_todays_drawing(card):
 
 
 def test_no_card_is_left_of_a_chapter_that_is_gone():
-    named = {f"{name}.png" for name in CARDS.of_chapters}
+    named = {f"{name}.png" for name in CARDS.chapter_cards}
     assert {file.name for file in (DOCS / "assets" / "cards").glob("*")} <= named
 
 
 def test_every_card_says_what_it_shows_in_a_sentence_of_its_own():
-    said = [card.alternative for card in CARDS.every()]
+    said = [card.alternative for card in CARDS.all_cards()]
     assert len(set(said)) == len(said)
     for sentence in said:
         assert len(sentence) > 40 and re.fullmatch(r"[A-Z][^.]+\.", sentence)
@@ -39,6 +39,6 @@ def test_a_chapter_without_its_drawing_is_named(tmp_path):
 
 def test_the_pages_of_a_chapter_have_its_card_and_any_other_that_of_the_site():
     for page in ("index.md", "notes.md", "sheet.md"):
-        assert CARDS.of(f"chapters/primer/{page}") == CARDS.of_chapters["primer"]
+        assert CARDS.card_of(f"chapters/primer/{page}") == CARDS.chapter_cards["primer"]
     for page in ("index.md", "notes/index.md", "whiteboard/talk.md", "api/primer.md", "snippets/primer.ipynb"):
-        assert CARDS.of(page) == CARDS.of_site
+        assert CARDS.card_of(page) == CARDS.site_card

@@ -20,7 +20,7 @@ def test_every_page_says_what_it_is(site, pages):
         assert said["og:title"] == said["twitter:title"]
         assert html.title.get_text() == (f"{said['og:title']} - {name}" if page else name)
         assert said["description"] == said["og:description"] == said["twitter:description"]
-        assert 25 < len(said["description"]) <= head.LENGTH, page
+        assert 25 < len(said["description"]) <= head.MAX_LENGTH, page
         assert not set("<>\\") & set(said["description"]), page
         assert said["og:url"] == BASE + page
         folder, _, name = page.partition("/")
@@ -48,7 +48,7 @@ def test_a_description_is_whole_sentences_of_the_first_paragraph_that_says_somet
     )
     assert head.description(f"<p>Short one. {long}end.</p>") == "Short one."
     cut = head.description(f"<p>{long}.</p>")
-    assert cut.endswith("word…") and len(cut) <= head.LENGTH
+    assert cut.endswith("word…") and len(cut) <= head.MAX_LENGTH
     assert head.description("<p>Version 3.11 is what is wanted here:</p>") == "Version 3.11 is what is wanted here"
     assert (
         head.description("<live-piece><p>A button.</p></live-piece><details><p>Before.</p></details><p>It is slow.</p>")

@@ -61,7 +61,9 @@ def test_a_new_chapter_appears_by_itself(tmp_path):
     (drawings / "path-new.svg").write_text("<svg><title>New</title></svg>")
     (tmp_path / "index.md").write_text("# Home")
     text = "---\nquestion: What's new?\n---\n\n# New & <old>"
-    html = BeautifulSoup(made.path([navigation.Chapter("new", 0, "", "New & <old>", text)], tmp_path), "html.parser")
+    html = BeautifulSoup(
+        made.chapter_path([navigation.Chapter("new", 0, "", "New & <old>", text)], tmp_path), "html.parser"
+    )
     assert html.li.a.get_text() == "New & <old>" and html.li.p.get_text() == "What\u2019s new?"
 
 
@@ -86,7 +88,7 @@ def ran(text: str, **changed) -> SimpleNamespace:
 )
 def test_the_tables_are_to_scale_and_have_the_size_of_those_that_were_timed(shape, square, sliver):
     text = SHAPE.format(*shape)
-    panels = BeautifulSoup(made.table(ran(text)), "html.parser").select_one(".panels")
+    panels = BeautifulSoup(made.race_picture(ran(text)), "html.parser").select_one(".panels")
     assert lengths(panels["style"])["times"] == shape[2] / shape[3]
     assert panels.select_one(".written b").get_text() == square
     assert square in panels["aria-label"] and sliver in panels["aria-label"]
@@ -99,7 +101,7 @@ def test_without_a_run_there_is_no_bar_and_no_case():
         raise records.Missing(name)
 
     reader = SimpleNamespace(read=missing)
-    assert made.race_style(reader) == made.race_setting(reader) == "" and "0 bytes" in made.table(reader)
+    assert made.race_style(reader) == made.race_setting(reader) == "" and "0 bytes" in made.race_picture(reader)
 
 
 @pytest.mark.parametrize("width, height", [(1440, 900), (1280, 800), (390, 844)])
@@ -214,7 +216,7 @@ def test_small_drawings_show_what_their_chapters_say():
     ],
 )
 def test_words_are_counted_as_they_are_read(markdown, words):
-    assert reading.words(markdown) == words
+    assert reading.count_words(markdown) == words
 
 
 def test_minutes_come_in_steps_of_five():

@@ -75,10 +75,10 @@ def test_every_link_names_a_file_of_the_copy(archive_folder):
     [("", ""), (".", "./index.html"), ("..", "../index.html"), ("../a/", "../a/index.html"), ("a/b.svg", "a/b.svg")],
 )
 def test_a_folder_is_its_first_page(address, file):
-    assert offline.file_of(address) == file
+    assert offline.file_address(address) == file
 
 
 def test_what_a_module_exports_is_returned():
     text = 'import { a as b } from "./a.js";\nexport const c = b;\nexport default c;\n'
-    made = offline.module("c.js", text)
+    made = offline.module_function("c.js", text)
     assert 'const {  a: b  } = required("a.js");' in made and "return { c, default: $default };" in made

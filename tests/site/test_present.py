@@ -10,8 +10,8 @@ from scripts.records import ROOT
 from scripts.site.pages import sheets
 
 NAME = "online-softmax"
-STEPS = sheets.steps(sheets.every(ROOT)[NAME].read_text(encoding="utf-8"))
-POLL = int(re.search(r"poll after step (\d+)", sheets.every(ROOT)[NAME].read_text(encoding="utf-8"))[1])
+STEPS = sheets.steps(sheets.sheet_pages(ROOT)[NAME].read_text(encoding="utf-8"))
+POLL = int(re.search(r"poll after step (\d+)", sheets.sheet_pages(ROOT)[NAME].read_text(encoding="utf-8"))[1])
 TITLES = [step.draw.split("**")[1] for step in STEPS]
 
 
@@ -149,7 +149,7 @@ def test_the_answer_comes_at_a_key_press(presenter):
     press(presenter, *["ArrowRight"] * (POLL - 1))
     image = presenter.locator(".hb-presenter__stage img")
     assert image.get_attribute("src").endswith(f"/{POLL}-ask.svg")
-    for answers in range(1, len(sheets.board(NAME.replace("-", "_")).answers(POLL))):
+    for answers in range(1, len(sheets.draw_board(NAME.replace("-", "_")).answers(POLL))):
         press(presenter, "a")  # one more at each press
         assert image.get_attribute("src").endswith(f"/{POLL}-ask{answers}.svg")
     press(presenter, "a", "a")  # and at the end nothing is taken back
@@ -182,7 +182,7 @@ def test_a_remotes_blank_key_empties_the_board_and_brings_it_back(presenter, key
 
 @pytest.mark.parametrize("presenter", ["first-kernel"], indirect=True)
 def test_a_step_that_gives_up_two_minutes_gives_up_its_poll(presenter):
-    text = sheets.every(ROOT)["first-kernel"].read_text(encoding="utf-8")
+    text = sheets.sheet_pages(ROOT)["first-kernel"].read_text(encoding="utf-8")
     minutes = [step.minutes for step in sheets.steps(text)]
     after = [int(number) - 1 for number in re.findall(r"poll after step (\d+)", text)]
     assert any(30 in minutes[step] and minutes[step][0] - minutes[step][30] >= 2 for step in after)
@@ -302,7 +302,7 @@ def test_the_projector_shows_the_picture_without_notes_and_its_keys_lead_on(pres
     assert projector.evaluate("document.images[0].decode().then(() => document.images[0].naturalWidth)") > 0
     projector.keyboard.press("ArrowRight")
     assert projector.locator("img").get_attribute("src").endswith("/2-ask.svg") and title(presenter) == TITLES[1]
-    board = sheets.board(NAME.replace("-", "_"))
+    board = sheets.draw_board(NAME.replace("-", "_"))
     while title(presenter) != TITLES[-1]:  # past the polls
         projector.keyboard.press("ArrowRight")
     kept_back = "-ask" if board.answers(board.steps) else ""

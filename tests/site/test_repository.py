@@ -25,10 +25,10 @@ def test_the_links_follow_from_what_is_cloned(clone, address, name, edit):
 
 
 def test_a_reader_is_told_how_to_clone_what_is_known():
-    assert repository.to_clone("https://example.org/b.git") == (
+    assert repository.clone_commands("https://example.org/b.git") == (
         "git clone https://example.org/b.git handbook && cd handbook"
     )
-    assert repository.to_clone("") == ""
+    assert repository.clone_commands("") == ""
 
 
 def test_a_snippets_page_is_edited_in_its_script():

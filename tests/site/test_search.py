@@ -102,7 +102,7 @@ def test_of_a_page_its_words_are_kept():
         '<div class="hb-provenance">a <details><summary>ran on a GPU</summary><p>torch 2</p></details></div>'
         '<div class="arithmatex">\\[x\\]</div><p>Then <em>this</em>.</p>'
     )
-    assert search.words(html) == "<p>At N = 65,536 it is ….</p><p>Then <em>this</em>.</p>"
+    assert search.searchable_html(html) == "<p>At N = 65,536 it is ….</p><p>Then <em>this</em>.</p>"
 
 
 def test_the_arguments_of_a_function_are_no_title(index):
@@ -122,7 +122,7 @@ def test_elements_that_leave_nothing_in_the_index_are_not_parsed():
         "<tr><th>n</th><td>1</td><td class='c'></td><td>2 </td><td> 3</td></tr>"
         "</table><table>\n<tr>\n<td>4</td>\n<td>5</td>\n</tr></table><h2 id='c'>C</h2><p>end</p>"
     )
-    few = search.words(html)
+    few = search.searchable_html(html)
     assert "<td class" not in few and "<span class" not in few and few.count("<td>") == 3
     assert parse_with_material(few) == parse_with_material(html) and len(parse_with_material(html)) == 2
 

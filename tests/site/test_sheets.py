@@ -12,7 +12,7 @@ from scripts.records import ROOT
 from scripts.site.pages import sheets
 from tests.site.conftest import WALKS
 
-STEPS = {name: sheets.steps(page.read_text(encoding="utf-8")) for name, page in sheets.every(ROOT).items()}
+STEPS = {name: sheets.steps(page.read_text(encoding="utf-8")) for name, page in sheets.sheet_pages(ROOT).items()}
 ADDRESSES = {name: "whiteboard/talk/" if name == "talk" else f"chapters/{name}/sheet/" for name in STEPS}
 PAPERS = {"some": ["Letter"], "all": ["A4", "Letter"]}  # Letter is the lower one; `make test-all` prints on both
 COMPLETE = "[...document.images].filter((one) => one.complete && one.naturalWidth).length"

@@ -82,7 +82,7 @@ def test_a_notebook_is_converted_again_once_it_or_what_renders_it_has_changed(si
         lambda: monkeypatch.setattr(Reader, "compose", changed),
         lambda: (tmp_path / "scripts/site/notebook.html.j2").write_text("{{ nb }}"),
         lambda: (tmp_path / "mkdocs.yml").write_text("markdown_extensions: []"),
-        lambda: monkeypatch.setattr(cache, "installed", lambda: ["another mkdocs-jupyter"]),
+        lambda: monkeypatch.setattr(cache, "installed_packages", lambda: ["another mkdocs-jupyter"]),
     ]
     for count, change in enumerate(changes, start=2):
         change()

@@ -14,7 +14,14 @@ import torch
 from torch import Tensor
 
 from scripts.labs.grading.guarded import Guarded
-from scripts.labs.grading.strict import DOT, SUM, fill_masked, no_rows_as_conditions, rounds_to_tf32, trace_products
+from scripts.labs.grading.strict import (
+    DOT_ROUNDS,
+    SUM_ROUNDS,
+    fill_masked,
+    no_rows_as_conditions,
+    rounds_to_tf32,
+    trace_products,
+)
 from scripts.labs.phrases import pluralize
 
 # What the interpreter does to memory -> what is said of it, and which argument has the addresses, which the mask.
@@ -65,50 +72,52 @@ class AccessTracer:
     def __init__(self, tables: list[Guarded]):
         self.tables = {each.name: each for each in tables}
         self.inside = {name: ~each.outside().cpu().numpy() for name, each in self.tables.items()}
-        self.others: list[tuple[int, int]] = []
+        self.other_memory: list[tuple[int, int]] = []
         self.accesses: list[Access] = []
-        self.rounds = ""  # what would round to TF32 on a GPU
+        self.rounding_fault = ""  # what would round to TF32 on a GPU
         self.programs = 0
 
     def __enter__(self) -> AccessTracer:
         from triton.runtime import interpreter
 
         builder, executor = interpreter.InterpreterBuilder, interpreter.GridExecutor
-        self.were = {(builder, name): getattr(builder, name) for name in OPERATIONS}
-        self.were[executor, "__call__"] = call = executor.__call__
+        self.originals = {(builder, name): getattr(builder, name) for name in OPERATIONS}
+        self.originals[executor, "__call__"] = call = executor.__call__
         skip_overflow_checks(interpreter.interpreter_builder)
         for name, operation in OPERATIONS.items():
-            setattr(builder, name, self.follow_operation(name, self.were[builder, name], *operation))
-        self.were[builder, "set_grid_idx"] = begin = builder.set_grid_idx
+            setattr(builder, name, self.follow_operation(name, self.originals[builder, name], *operation))
+        self.originals[builder, "set_grid_idx"] = begin = builder.set_grid_idx
 
         def traced_begin(builder, *index):
             self.programs += 1
             return begin(builder, *index)
 
         builder.set_grid_idx = traced_begin
-        self.were[builder, "create_dot"] = dot = builder.create_dot
+        self.originals[builder, "create_dot"] = dot = builder.create_dot
 
         def traced_dot(builder, *arguments, **named):
-            self.rounds = DOT if rounds_to_tf32(arguments) else self.rounds
+            self.rounding_fault = DOT_ROUNDS if rounds_to_tf32(arguments) else self.rounding_fault
             return dot(builder, *arguments, **named)
 
         builder.create_dot = traced_dot
         for name, operation in trace_products(builder).items():
-            self.were[builder, name] = getattr(builder, name)
+            self.originals[builder, name] = getattr(builder, name)
             setattr(builder, name, operation)
         reduce = interpreter.ReduceOps
-        self.were[reduce, "sum"] = add_up = reduce.sum
+        self.originals[reduce, "sum"] = add_up = reduce.sum
 
         def traced_sum(reduction, tile):
-            self.rounds = SUM if getattr(tile.handle, "products", False) else self.rounds
+            self.rounding_fault = SUM_ROUNDS if getattr(tile.handle, "products", False) else self.rounding_fault
             return add_up(reduction, tile)
 
         reduce.sum = traced_sum
-        self.were[interpreter, "_patch_lang_tensor"] = patch = interpreter._patch_lang_tensor
+        self.originals[interpreter, "_patch_lang_tensor"] = patch = interpreter._patch_lang_tensor
         interpreter._patch_lang_tensor = no_rows_as_conditions(patch)
 
         def traced_call(executor, *arguments, **named):
-            self.others += [span(each) for each in (*arguments, *named.values()) if isinstance(each, Tensor)]
+            self.other_memory += [
+                address_range(each) for each in (*arguments, *named.values()) if isinstance(each, Tensor)
+            ]
             return call(executor, *arguments, **named)
 
         executor.__call__ = traced_call
@@ -118,47 +127,49 @@ class AccessTracer:
         """The operation of the interpreter, once its addresses have been looked at."""
 
         def traced(builder, *arguments, **named):
-            more = {"atomic": "atomic" in name}
-            at, shown = arguments[pointers], arguments[mask]
+            flags = {"atomic": "atomic" in name}
+            addresses, mask_values = arguments[pointers], arguments[mask]
             if name == "create_masked_load":
-                arguments, more["filled"] = fill_masked(arguments)
-            self.follow(kind, builder.grid_idx, at, shown, **more)
+                arguments, flags["filled"] = fill_masked(arguments)
+            self.follow(kind, builder.grid_idx, addresses, mask_values, **flags)
             return operation(builder, *arguments, **named)
 
         return traced
 
     def __exit__(self, *error) -> None:
-        for (owner, name), was in self.were.items():
-            setattr(owner, name, was)
+        for (owner, name), original in self.originals.items():
+            setattr(owner, name, original)
 
-    def follow(self, kind: str, program: tuple, pointers, mask, **more: bool) -> None:
+    def follow(self, kind: str, program: tuple, pointers, mask, **flags: bool) -> None:
         """Notes what is accessed.
 
         Raises:
             OutOfBounds: if some of it lies in no table.
         """
         addresses = np.asarray(pointers.data).astype(np.int64)
-        where = np.broadcast_to(np.asarray(mask.data, dtype=bool), addresses.shape)
-        accessed = addresses[where]
+        is_active = np.broadcast_to(np.asarray(mask.data, dtype=bool), addresses.shape)
+        accessed = addresses[is_active]
         if not accessed.size:
             return
-        name = next((name for name, each in self.tables.items() if holds(span(each.buffer), accessed[0])), "")
+        name = next(
+            (name for name, each in self.tables.items() if contains(address_range(each.buffer), accessed[0])), ""
+        )
         if not name:
-            if not any(low <= accessed.min() and accessed.max() < high for low, high in self.others):
+            if not any(low <= accessed.min() and accessed.max() < high for low, high in self.other_memory):
                 raise OutOfBounds(f"{program_name(program)} {kind} far outside every table")
-            self.accesses.append(Access(kind, tuple(program), "", np.where(where, addresses, -1), 0, **more))
+            self.accesses.append(Access(kind, tuple(program), "", np.where(is_active, addresses, -1), 0, **flags))
             return
         table = self.tables[name]
         size = table.tensor.element_size()
         places = (addresses - table.buffer.data_ptr()) // size
         inside = self.inside[name]
-        clipped = places[where].clip(0, len(inside) - 1)
-        wrong = ~inside[clipped] | (clipped != places[where])
+        clipped = places[is_active].clip(0, len(inside) - 1)
+        wrong = ~inside[clipped] | (clipped != places[is_active])
         first = table.tensor.storage_offset()
         if wrong.any():
-            outside = places[where][wrong] - first
+            outside = places[is_active][wrong] - first
             raise OutOfBounds(f"{program_name(program)} {kind} {describe_outside(name, table.tensor, outside)}", kind)
-        self.accesses.append(Access(kind, tuple(program), name, np.where(where, places - first, -1), size, **more))
+        self.accesses.append(Access(kind, tuple(program), name, np.where(is_active, places - first, -1), size, **flags))
 
     def has_stored(self) -> bool:
         return any(access.kind == "writes" for access in self.accesses)
@@ -171,19 +182,24 @@ class AccessTracer:
     def stored_twice(self, outputs: Iterable[str]) -> str:
         """Which number was stored by two programs, or twice at once by one; "" if none was."""
         for name in outputs:
-            mine = [each for each in self.accesses if each.table == name and each.kind == "writes" and not each.atomic]
-            if not mine:
+            stores = [
+                each for each in self.accesses if each.table == name and each.kind == "writes" and not each.atomic
+            ]
+            if not stores:
                 continue
-            places = [each.places[each.places >= 0].ravel() for each in mine]
-            every, times = np.unique(np.concatenate(places), return_counts=True)
-            for place in every[times > 1].tolist():
+            places = [each.places[each.places >= 0].ravel() for each in stores]
+            stored_places, counts = np.unique(np.concatenate(places), return_counts=True)
+            for place in stored_places[counts > 1].tolist():
                 index = f"{name}{last_index_before(self.tables[name].tensor, place)}"
-                touching = [(each.program, int((at == place).sum())) for each, at in zip(mine, places, strict=True)]
-                programs = list(dict.fromkeys(program for program, many in touching if many))
+                counts_by_program = [
+                    (each.program, int((store_places == place).sum()))
+                    for each, store_places in zip(stores, places, strict=True)
+                ]
+                programs = list(dict.fromkeys(program for program, count in counts_by_program if count))
                 if len(programs) > 1:
                     return f"{program_name(programs[0])} and {program_name(programs[1])} both store {index}"
-                if (most := max(many for _, many in touching)) > 1:
-                    return f"{program_name(programs[0])} stores {index} {most} times at once"
+                if (largest_count := max(count for _, count in counts_by_program)) > 1:
+                    return f"{program_name(programs[0])} stores {index} {largest_count} times at once"
         return ""
 
 
@@ -193,14 +209,14 @@ def skip_overflow_checks(builder) -> None:
         builder.options = replace(builder.options, sanitize_overflow=False)
 
 
-def span(tensor: Tensor) -> tuple[int, int]:
+def address_range(tensor: Tensor) -> tuple[int, int]:
     """The first address of the memory that a tensor is part of, and the first behind it."""
     storage = tensor.untyped_storage()
     return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
 
 
-def holds(around: tuple[int, int], address: int) -> bool:
-    return around[0] <= address < around[1]
+def contains(addresses: tuple[int, int], address: int) -> bool:
+    return addresses[0] <= address < addresses[1]
 
 
 def program_name(program: tuple) -> str:
@@ -218,8 +234,8 @@ def describe_outside(name: str, tensor: Tensor, places: np.ndarray) -> str:
     low, high = int(places.min()), int(places.max())
     if tensor.ndim == 1 and tensor.stride(0) == 1:
         accessed = f"{name}[{low}]" if low == high else f"{name}[{low}] to {name}[{high}]"
-        has = f"has {name}[0] alone" if len(tensor) == 1 else f"goes from {name}[0] to {name}[{len(tensor) - 1}]"
-        return f"{accessed}, and {name} {has}"
+        extent = f"has {name}[0] alone" if len(tensor) == 1 else f"goes from {name}[0] to {name}[{len(tensor) - 1}]"
+        return f"{accessed}, and {name} {extent}"
     place = int(places[0])
     last = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
     if place < 0:
@@ -228,10 +244,10 @@ def describe_outside(name: str, tensor: Tensor, places: np.ndarray) -> str:
         where = f"{pluralize(place - last, 'number')} behind its last one"
     else:
         where = f"in the gap behind {name}[{', '.join(map(str, last_index_before(tensor, place)))}]"
-    many = f"{pluralize(places.size, 'number')} outside {name}" + (
+    subject = f"{pluralize(places.size, 'number')} outside {name}" + (
         ": the first lies " if places.size > 1 else ": it lies "
     )
-    return f"{many}{where}. {name} has shape {list(tensor.shape)} and strides {list(tensor.stride())}"
+    return f"{subject}{where}. {name} has shape {list(tensor.shape)} and strides {list(tensor.stride())}"
 
 
 def last_index_before(tensor: Tensor, place: int) -> list[int]:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from scripts.labs.lab import Case, Task
 
-FACTOR = 2
+ERROR_FACTOR = 2
 PERTURBATIONS = 8  # times that the inputs are moved a little: fewer would say little of a row in which two keys count
 EPS = torch.finfo(torch.float32).eps
 
@@ -76,33 +76,39 @@ def tolerance(truth: Tensor, baseline: Tensor, perturbed: list[Tensor], error_sc
     error_scale: what an error is divided by   roundings: a number, or one for each number of the result
     """
     finite = truth.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)
-    own = finite.abs()
+    magnitude = finite.abs()
     if error_scale is None:
-        error_scale = own.amax(-1, keepdim=True).expand_as(own) if own.ndim and own.numel() else own
-    error_scale = torch.maximum(own, torch.as_tensor(error_scale, dtype=torch.float64).expand_as(own))
-    nothing = error_scale == 0
+        error_scale = (
+            magnitude.amax(-1, keepdim=True).expand_as(magnitude) if magnitude.ndim and magnitude.numel() else magnitude
+        )
+    error_scale = torch.maximum(magnitude, torch.as_tensor(error_scale, dtype=torch.float64).expand_as(magnitude))
+    is_zero = error_scale == 0
     error_of_perturbed = torch.stack([worst(each, finite, error_scale) for each in perturbed]).amax(0)
     error_of_baseline = worst(baseline, finite, error_scale)
     eps = torch.finfo(dtype).eps
-    useful = error_of_baseline <= 16 * (eps + error_of_perturbed)  # one that overflows grants nothing
-    relative = torch.maximum(error_of_perturbed, error_of_baseline.masked_fill(~useful, 0))
+    is_useful = error_of_baseline <= 16 * (eps + error_of_perturbed)  # one that overflows grants nothing
+    relative = torch.maximum(error_of_perturbed, error_of_baseline.masked_fill(~is_useful, 0))
     rounding = eps / 2 + roundings * EPS / 2
     smallest = torch.finfo(dtype).smallest_normal * eps
-    return (FACTOR * relative * error_scale + rounding * error_scale).clamp(min=smallest).masked_fill(nothing, 0)
+    return (ERROR_FACTOR * relative * error_scale + rounding * error_scale).clamp(min=smallest).masked_fill(is_zero, 0)
 
 
 def worst(result: Tensor, truth: Tensor, error_scale: Tensor) -> Tensor:
     """The largest error of each head, divided by the error scale: [..., 1, 1]."""
     error = (result.double().nan_to_num(nan=0.0, posinf=0.0, neginf=0.0) - truth).abs()
-    share = (error / error_scale).masked_fill(error_scale == 0, 0)
-    if not share.numel():
-        return share.new_zeros(())
-    return share.amax(tuple(range(share.ndim))[-2:], keepdim=True) if share.ndim else share
+    relative_error = (error / error_scale).masked_fill(error_scale == 0, 0)
+    if not relative_error.numel():
+        return relative_error.new_zeros(())
+    return (
+        relative_error.amax(tuple(range(relative_error.ndim))[-2:], keepdim=True)
+        if relative_error.ndim
+        else relative_error
+    )
 
 
-def for_each_result(given, inputs: dict, truths: tuple) -> tuple:
+def for_each_result(value, inputs: dict, truths: tuple) -> tuple:
     """What a task says of its results: a number for all, or what a function makes of the inputs, for all or each."""
-    values = results(given(**inputs)) if callable(given) else (given,)
+    values = results(value(**inputs)) if callable(value) else (value,)
     return values * len(truths) if len(values) == 1 else values
 
 
@@ -116,9 +122,9 @@ def as_double(value):
 
 def perturb(inputs: dict, seed: int) -> dict:
     """The inputs, each number moved at random by up to a place of FP32."""
-    moved, random = {}, torch.Generator().manual_seed(seed)
+    perturbed, generator = {}, torch.Generator().manual_seed(seed)
     for name, value in inputs.items():
         if isinstance(value, Tensor) and value.is_floating_point():
-            value = value * (1 + EPS * (2 * torch.rand(value.shape, generator=random, dtype=value.dtype) - 1))
-        moved[name] = value
-    return moved
+            value = value * (1 + EPS * (2 * torch.rand(value.shape, generator=generator, dtype=value.dtype) - 1))
+        perturbed[name] = value
+    return perturbed

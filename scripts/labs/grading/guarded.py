@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 LAYOUTS = ("contiguous", "transposed", "rows apart", "every second")
-AROUND = 1024  # numbers before and behind each table, at least
+MIN_PADDING = 1024  # numbers before and behind each table, at least
 UNWRITTEN = {torch.float64: 0x7FF8_0000_0000_BEEF, torch.float32: 0x7FC0_BEEF, torch.float16: 0x7EBE}
 UNWRITTEN |= {torch.bfloat16: 0x7FBE}
 BITS = {8: torch.int64, 4: torch.int32, 2: torch.int16, 1: torch.uint8}
@@ -70,16 +70,18 @@ def guard(name: str, tensor: Tensor, layout: str = "contiguous", padding: int = 
     """A copy of the tensor, on that device, in a buffer that holds NaN, or ``padding``, everywhere else."""
     if layout not in LAYOUTS:
         raise ValueError(f"layout is {layout!r}, one of {', '.join(LAYOUTS)} is wanted")
-    steps = strides(tensor.shape, layout)
-    length = 1 + sum((size - 1) * step for size, step in zip(tensor.shape, steps, strict=True)) if tensor.numel() else 0
-    around = max(AROUND, length)
+    stride = strides(tensor.shape, layout)
+    length = (
+        1 + sum((size - 1) * step for size, step in zip(tensor.shape, stride, strict=True)) if tensor.numel() else 0
+    )
+    padding_size = max(MIN_PADDING, length)
     fill = float("nan") if tensor.is_floating_point() else False if tensor.dtype == torch.bool else padding
     if not tensor.is_floating_point() and tensor.dtype == torch.uint8:
         fill = padding % 256
-    buffer = torch.full((length + 2 * around,), fill, dtype=tensor.dtype)
-    buffer.as_strided(tensor.shape, steps, around).copy_(tensor)
+    buffer = torch.full((length + 2 * padding_size,), fill, dtype=tensor.dtype)
+    buffer.as_strided(tensor.shape, stride, padding_size).copy_(tensor)
     buffer = buffer.to(device)
-    return Guarded(name, buffer.as_strided(tensor.shape, steps, around), buffer, bits(buffer))
+    return Guarded(name, buffer.as_strided(tensor.shape, stride, padding_size), buffer, bits(buffer))
 
 
 def guard_output(name: str, like: Tensor, layout: str = "contiguous", device: str = "cpu") -> Guarded:

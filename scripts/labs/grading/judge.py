@@ -24,9 +24,11 @@ from scripts.labs.phrases import join_words, number, pluralize
 from scripts.labs.submission import first_line, load_functions, to_rejection
 from scripts.labs.verdict import Rejected, Rejection, Verdict
 
-MASKED = "PyTorch takes an index in uint8 for a mask, 0 for False and all else for True: index with codes.long()."
-NOTHING = "No kernel has stored anything: a kernel returns nothing, it ends with tl.store."
-NO_PROGRAM = "Nothing was written, for no program was started: how many does the launch ask for?"
+UINT8_INDEX_ADVICE = (
+    "PyTorch takes an index in uint8 for a mask, 0 for False and all else for True: index with codes.long()."
+)
+NOTHING_STORED = "No kernel has stored anything: a kernel returns nothing, it ends with tl.store."
+NO_PROGRAM_STARTED = "Nothing was written, for no program was started: how many does the launch ask for?"
 __all__ = ["Rejected", "Rejection", "Verdict", "judge", "load_functions", "to_rejection"]
 
 
@@ -37,7 +39,7 @@ def judge(
 
     file: the reader's, whose lines a message names   on_case: is told of each case before it is tried
     """
-    verdict, began = Verdict(), time.perf_counter()
+    verdict, start = Verdict(), time.perf_counter()
     try:
         for name, names in lab.about.signatures.items():
             check_signature(name, names, functions)
@@ -52,7 +54,7 @@ def judge(
                 case = task.gpu_case()
                 if on_case:
                     on_case(task, case)
-                judge_case(lab, task, case, functions[task.function], file, passed_cases, named=False)
+                judge_case(lab, task, case, functions[task.function], file, passed_cases, name_mistakes=False)
                 verdict.cases += 1
         if lab.judge_whole:
             lab.judge_whole(lab, functions, file, verdict)
@@ -60,7 +62,7 @@ def judge(
             verdict.rejection = fault if isinstance(fault, Rejection) else Rejection(lab.about.functions[-1], fault)
     except Rejected as rejected:
         verdict.rejection = rejected.rejection
-    verdict.seconds = time.perf_counter() - began
+    verdict.seconds = time.perf_counter() - start
     if verdict.passed and not is_interpreted():
         try:
             verdict.times = time_side_by_side(lab, functions)
@@ -69,17 +71,17 @@ def judge(
     return verdict
 
 
-def check_signature(name: str, names: tuple[str, ...], functions: dict[str, Callable]) -> None:
+def check_signature(name: str, expected_parameters: tuple[str, ...], functions: dict[str, Callable]) -> None:
     if not callable(functions.get(name)):
         raise Rejected(Rejection(name, f"there is no function {name}: the lab calls it by that name"))
-    taken = tuple(inspect.signature(functions[name]).parameters)
-    if taken != names:
-        message = f"it takes ({', '.join(taken)}), but the lab calls it with ({', '.join(names)})"
+    parameters = tuple(inspect.signature(functions[name]).parameters)
+    if parameters != expected_parameters:
+        message = f"it takes ({', '.join(parameters)}), but the lab calls it with ({', '.join(expected_parameters)})"
         raise Rejected(Rejection(name, f"{message}: put its first line back as it was"))
 
 
 def judge_case(
-    lab: Lab, task: Task, case: Case, function: Callable, file: str, passed_cases: list, named: bool = True
+    lab: Lab, task: Task, case: Case, function: Callable, file: str, passed_cases: list, name_mistakes: bool = True
 ) -> None:
     """Calls the function on one case.
 
@@ -96,21 +98,25 @@ def judge_case(
     arguments = {name: value for name, value in case.inputs.items() if not isinstance(value, Tensor)} | arguments
     tracer = None if on_gpu else AccessTracer([*inputs, *outputs])
 
-    masked = False
+    uint8_index_warned = False
 
-    def reject(message: str, **more) -> None:
-        more |= {"advice": MASKED} if masked else {}
-        raise Rejected(Rejection(task.function, message, case, **more))
+    def reject(message: str, **details) -> None:
+        details |= {"advice": UINT8_INDEX_ADVICE} if uint8_index_warned else {}
+        raise Rejected(Rejection(task.function, message, case, **details))
 
     try:
-        with np.errstate(all="ignore"), tracer or nullcontext(), warnings.catch_warnings(record=True) as warned:
+        with (
+            np.errstate(all="ignore"),
+            tracer or nullcontext(),
+            warnings.catch_warnings(record=True) as warnings_raised,
+        ):
             warnings.simplefilter("always")  # np.errstate, since the interpreter computes with numpy
             returned = function(**arguments)
             if on_gpu:
                 torch.cuda.synchronize()
     except Exception as error:
         raise Rejected(to_rejection(task.function, case, error, file)) from error
-    masked = any("torch.uint8" in str(each.message) for each in warned)
+    uint8_index_warned = any("torch.uint8" in str(each.message) for each in warnings_raised)
     for each in outputs:
         if (place := each.written_outside()) is not None:
             side = "behind" if place >= 0 else "before"
@@ -120,26 +126,28 @@ def judge_case(
             reject(f"{each.name} was changed: what a function is given to read it leaves as it is")
     unwritten = [each.unwritten().cpu() for each in outputs]
     actuals = [each.tensor for each in outputs] if outputs else returned_results(returned, expected, reject)
-    wrong = [want.wrong(actual) for want, actual in zip(expected, actuals, strict=True)]
-    silent = bool(tracer and lab.about.triton and outputs and not tracer.has_stored())
-    untouched = bool(outputs) and all(each.all() for each in unwritten)
-    for i, want in enumerate(expected):
+    wrong = [expected_result.wrong(actual) for expected_result, actual in zip(expected, actuals, strict=True)]
+    stored_nothing = bool(tracer and lab.about.triton and outputs and not tracer.has_stored())
+    nothing_written = bool(outputs) and all(each.all() for each in unwritten)
+    for i, expected_result in enumerate(expected):
         if wrong[i].any():
             marks = unwritten[i] if outputs else torch.zeros_like(wrong[i])
             actual = actuals[i].detach().cpu()
             place = tuple(int(each) for each in wrong[i].nonzero()[0]) if wrong[i].ndim else ()
             story, is_hidden_nan, mistake = "", False, None
             if tracer and outputs:
-                story, is_hidden_nan = describe_number(tracer, want.name, place, actual)
-            if silent and tracer.programs:
-                story = NOTHING
-            elif named and not is_hidden_nan:
+                story, is_hidden_nan = describe_number(tracer, expected_result.name, place, actual)
+            if stored_nothing and tracer.programs:
+                story = NOTHING_STORED
+            elif name_mistakes and not is_hidden_nan:
                 actuals_on_cpu = [each.detach().cpu() for each in actuals]
-                mistake = find_mistake(task, case, expected, actuals_on_cpu, passed_cases, writes=not untouched)
-            if silent and untouched and not tracer.programs and not mistake:
-                story = NO_PROGRAM
-            reject("", story=story, wanted=want, actual=actual, wrong=wrong[i], unwritten=marks, mistake=mistake)
-    if silent and any(want.truth.numel() for want in expected):
+                mistake = find_mistake(task, case, expected, actuals_on_cpu, passed_cases, writes=not nothing_written)
+            if stored_nothing and nothing_written and not tracer.programs and not mistake:
+                story = NO_PROGRAM_STARTED
+            reject(
+                "", story=story, wanted=expected_result, actual=actual, wrong=wrong[i], unwritten=marks, mistake=mistake
+            )
+    if stored_nothing and any(expected_result.truth.numel() for expected_result in expected):
         reject("the numbers are right, but no kernel stored them: the task is to write the kernel")
     if tracer and lab.about.triton and outputs and (fault := kernel_fault(tracer, inputs, outputs)):
         reject(fault)
@@ -155,9 +163,9 @@ def kernel_fault(tracer: AccessTracer, inputs: list[Guarded], outputs: list[Guar
         return (
             f"the numbers are right, but no kernel has read {join_words(names, 'or')}: they were computed outside of it"
         )
-    if twice := tracer.stored_twice(each.name for each in outputs):
-        return f"the numbers are right, but {twice}: each number of the output is one program's, and stored once"
-    return f"the numbers are right here, but {tracer.rounds}" if tracer.rounds else ""
+    if stored_twice := tracer.stored_twice(each.name for each in outputs):
+        return f"the numbers are right, but {stored_twice}: each number of the output is one program's, and stored once"
+    return f"the numbers are right here, but {tracer.rounding_fault}" if tracer.rounding_fault else ""
 
 
 def returned_results(returned, expected: list[Expected], reject: Callable) -> list[Tensor]:

@@ -24,36 +24,36 @@ def find_mistake(
 
     writes: whether anything was written; if not, the NaN that stands everywhere is no result of arithmetic
     """
-    for mistake in (*task.mistakes, *ANYWHERE):
+    for mistake in (*task.mistakes, *COMMON_MISTAKES):
         if mistake.writes and not writes:
             continue
         try:
             implementation = mistake.implementation or partial(zeros, task)
-            if not reveals(implementation, case, expected) or not all(
-                map(same, expected_results(task, case, implementation), actuals)
+            if not makes_difference(implementation, case, expected) or not all(
+                map(is_same_result, expected_results(task, case, implementation), actuals)
             ):
                 continue
-            if not any(reveals(implementation, *each) for each in passed_cases):
+            if not any(makes_difference(implementation, *each) for each in passed_cases):
                 return mistake
         except Exception:  # one that was not made for this case: no name is better than none of the message
             continue
-    return ROUNDED if in_fp16(task, case, expected, actuals) else None
+    return FP16_MISTAKE if in_fp16(task, case, expected, actuals) else None
 
 
 def in_fp16(task: Task, case: Case, expected: list[Expected], actuals: list[Tensor]) -> bool:
     """Whether results of FP16 numbers are off by little: by what rounding to FP16 on the way makes."""
     if task.exact or torch.float16 not in [each.dtype for each in case.inputs.values() if isinstance(each, Tensor)]:
         return False
-    for want, actual in zip(expected, actuals, strict=True):
-        finite = want.truth.isfinite()
-        size = want.truth[finite].abs().max() if finite.any() else 0.0
-        off = (actual.double() - want.truth)[finite].abs()
-        if not (off <= LITTLE * size).all():  # NaN is not
+    for expected_result, actual in zip(expected, actuals, strict=True):
+        finite = expected_result.truth.isfinite()
+        largest = expected_result.truth[finite].abs().max() if finite.any() else 0.0
+        error = (actual.double() - expected_result.truth)[finite].abs()
+        if not (error <= FP16_ERROR * largest).all():  # NaN is not
             return False
     return True
 
 
-def reveals(implementation: Callable, case: Case, expected: list[Expected]) -> bool:
+def makes_difference(implementation: Callable, case: Case, expected: list[Expected]) -> bool:
     """Whether a mistake makes a difference on a case."""
     wrong = results(implementation(**{name: as_double(each) for name, each in case.inputs.items()}))
     return any(want.wrong(each).any() for want, each in zip(expected, wrong, strict=True))
@@ -63,18 +63,18 @@ def zeros(task: Task, **inputs) -> tuple[Tensor, ...]:
     return tuple(map(torch.zeros_like, results(task.reference(**inputs))))
 
 
-LITTLE = 0.05
-ROUNDED = Mistake(
+FP16_ERROR = 0.05
+FP16_MISTAKE = Mistake(
     "in-fp16",
     "The numbers are off by little, and the inputs are FP16: something on the way is rounded to FP16. Load with "
     ".to(tl.float32), and keep sums in FP32.",
     "",
     None,
 )
-ANYWHERE = (Mistake("zeros", "Every number is 0.", "", None),)
+COMMON_MISTAKES = (Mistake("zeros", "Every number is 0.", "", None),)
 
 
-def same(implementation: Expected, actual: Tensor) -> bool:
+def is_same_result(implementation: Expected, actual: Tensor) -> bool:
     """Whether a result is what a mistake makes; where the mistake makes NaN, any NaN is."""
     wrong = implementation.wrong(actual)
     if implementation.truth.is_floating_point():

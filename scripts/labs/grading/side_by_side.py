@@ -20,10 +20,12 @@ def time_side_by_side(lab: Lab, functions: dict[str, Callable]) -> dict[str, tup
         case = task.gpu_case()
         inputs, outputs = guarded_case(case, "cuda")
         arguments = case.inputs | {each.name: each.tensor for each in inputs}
-        outs = {each.name: each.tensor for each in outputs}
+        output_tensors = {each.name: each.tensor for each in outputs}
         module, _, name = task.timed_against.partition(":")
         kernel = getattr(import_module(module), name)
-        own = device_time(lambda task=task, all=arguments | outs: functions[task.function](**all)).median
-        handbooks = device_time(lambda kernel=kernel, given=arguments: kernel(*given.values())).median
-        milliseconds[task.function] = own, handbooks
+        reader_ms = device_time(
+            lambda task=task, all=arguments | output_tensors: functions[task.function](**all)
+        ).median
+        handbook_ms = device_time(lambda kernel=kernel, arguments=arguments: kernel(*arguments.values())).median
+        milliseconds[task.function] = reader_ms, handbook_ms
     return milliseconds

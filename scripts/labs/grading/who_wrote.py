@@ -62,8 +62,8 @@ def box(places: np.ndarray, tensor: Tensor) -> str:
     rest = places
     for dimension in sorted(range(tensor.ndim), key=tensor.stride, reverse=True):
         step = max(1, tensor.stride(dimension))
-        at, rest = np.unique(rest // step), rest % step
-        whole = at[-1] - at[0] + 1 == len(at) or len(at) > MAX_LISTED
-        span = str(at[0]) if len(at) == 1 else f"{at[0]}…{at[-1]}"
-        ends[dimension] = span if whole else join_words(map(str, at))
+        indices, rest = np.unique(rest // step), rest % step
+        is_range = indices[-1] - indices[0] + 1 == len(indices) or len(indices) > MAX_LISTED
+        text = str(indices[0]) if len(indices) == 1 else f"{indices[0]}…{indices[-1]}"
+        ends[dimension] = text if is_range else join_words(map(str, indices))
     return f"[{', '.join(ends[dimension] for dimension in range(tensor.ndim))}]"

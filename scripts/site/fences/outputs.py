@@ -16,14 +16,14 @@ from markupsafe import Markup
 from scripts.records import TABLE, Record, RecordError, machine_name
 from scripts.records.record_file import strip_controls
 from scripts.site.fences import symbols
-from scripts.site.meta.repository import to_clone
+from scripts.site.meta.repository import clone_commands
 
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-LONG = 35  # characters: the name of a kernel or a sentence, which may break after an underscore
+MAX_UNBROKEN = 35  # characters: the name of a kernel or a sentence, which may break after an underscore
 TO_RUN_THE_SUITE = "To run it: .venv/bin/python -m scripts.gpu_tests; make record does so too."
 TO_RUN_RANDOM_CASES = "To run it: make random."
-AS_MANY = ", and starts one process for each GPU, or two on the CPU where there aren't two GPUs"
-IN_TWO = " in two processes, each on a GPU of its own if there are two; for four GPUs write 4"
+STARTS_RANKS = ", and starts one process for each GPU, or two on the CPU where there aren't two GPUs"
+IN_TWO_PROCESSES = " in two processes, each on a GPU of its own if there are two; for four GPUs write 4"
 EMPTY = Markup()
 
 
@@ -57,14 +57,14 @@ def text_html(text: str, mark: str) -> Markup:
 
 def table_html(table: dict, mark: str | None = None) -> Markup:
     names = [column["name"] for column in table["columns"]]
-    heads = EMPTY.join(head_html(spaced(column["name"]), column["unit"]) for column in table["columns"])
+    heads = EMPTY.join(head_html(with_spaces(column["name"]), column["unit"]) for column in table["columns"])
     rows = EMPTY.join(
-        Markup("<tr>{}</tr>").format(EMPTY.join(cell(row[name]) for name in names)) for row in table["rows"]
+        Markup("<tr>{}</tr>").format(EMPTY.join(table_cell(row[name]) for name in names)) for row in table["rows"]
     )
     return Markup(
         '<div class="hb-table" data-search-exclude{}><table class="hb-grid"><caption>{}</caption>'
         "<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>"
-    ).format(Markup(' data-record="{}"').format(mark) if mark else "", spaced(table["name"]), heads, rows)
+    ).format(Markup(' data-record="{}"').format(mark) if mark else "", with_spaces(table["name"]), heads, rows)
 
 
 def head_html(name: str, unit: str = "") -> Markup:
@@ -72,26 +72,26 @@ def head_html(name: str, unit: str = "") -> Markup:
     return Markup('<th scope="col">{}{}</th>').format(name, shown)
 
 
-def cell(value: object) -> Markup:
+def table_cell(value: object) -> Markup:
     """Returns a cell of a table: numbers to the right, long words breakable after each underscore."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return Markup('<td class="hb-number">{}</td>').format(number(value))
     text = "" if value is None else str(value)
-    if len(text) <= LONG:
+    if len(text) <= MAX_UNBROKEN:
         return Markup("<td>{}</td>").format(text)
     return Markup('<td class="hb-long">{}</td>').format(Markup("_<wbr>").join(text.split("_")))
 
 
-def spaced(name: str) -> str:
+def with_spaces(name: str) -> str:
     return name.replace("_", " ")
 
 
 def folded_table_html(table: dict) -> Markup:
     """Returns a table behind a line that names it, how long it is and what it holds."""
-    columns = ", ".join(spaced(column["name"]) for column in table["columns"])
+    columns = ", ".join(with_spaces(column["name"]) for column in table["columns"])
     return Markup(
         '<details class="hb-folded"><summary>{}: {} rows <span class="hb-unit">{}</span></summary>{}</details>'
-    ).format(spaced(table["name"]), len(table["rows"]), columns, table_html(table))
+    ).format(with_spaces(table["name"]), len(table["rows"]), columns, table_html(table))
 
 
 def suite_html(outcomes: dict[str, dict], root: Path) -> Markup:
@@ -104,10 +104,12 @@ def suite_html(outcomes: dict[str, dict], root: Path) -> Markup:
         all_skipped = (
             Markup("All skipped: {}.<br>").format(skipped[0][0]) if len(skipped) == 1 and not counts[0] else ""
         )
-        first = Markup("{}<br>{}<code>{}</code>").format(symbols.docstring_line(path, root), all_skipped, short(path))
+        first = Markup("{}<br>{}<code>{}</code>").format(
+            symbols.docstring_line(path, root), all_skipped, short_path(path)
+        )
         rows.append(suite_row(first, counts))
         reasons += [
-            Markup("<li><code>{}</code>, {}: {}</li>").format(short(path), names(tests), reason)
+            Markup("<li><code>{}</code>, {}: {}</li>").format(short_path(path), test_names(tests), reason)
             for reason, tests in skipped
         ]
     table = grid(
@@ -129,11 +131,11 @@ def suite_row(first: str, counts: list[float]) -> Markup:
     return Markup("<tr><td>{}</td>{}</tr>").format(first, EMPTY.join(cells))
 
 
-def short(path: str) -> str:
+def short_path(path: str) -> str:
     return path.removeprefix("tests/kernels/")  # two folders may each have a test_wrong.py
 
 
-def names(tests: dict[str, int]) -> str:
+def test_names(tests: dict[str, int]) -> str:
     return ", ".join(test if times == 1 else f"{test} ({times} times)" for test, times in tests.items())
 
 
@@ -141,7 +143,7 @@ def suite_ran_html(outcomes: dict[str, dict]) -> Markup:
     """Returns where and when the tests ran: the run with most of the files, then each other with its own."""
     runs: dict[str, list[str]] = {}
     for path, file in outcomes.items():
-        runs.setdefault(json.dumps(file["ran"], sort_keys=True), []).append(short(path))
+        runs.setdefault(json.dumps(file["ran"], sort_keys=True), []).append(short_path(path))
     most, *others = sorted(runs.items(), key=lambda run: -len(run[1]))
     lines = [provenance_html(json.loads(most[0]), "The GPU suite")]
     return EMPTY.join(lines + [provenance_html(json.loads(ran), f"Of it {', '.join(files)}") for ran, files in others])
@@ -153,7 +155,7 @@ def waiting_html(files: list[str], root: Path) -> Markup:
     functions = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
     count = sum(each.name.startswith("test_") for each in functions)
     tests = "1 test function waits" if count == 1 else f"{count} test functions wait"
-    return notice_html(f"{tests} for a run on a GPU: {', '.join(map(short, files))}. {TO_RUN_THE_SUITE}")
+    return notice_html(f"{tests} for a run on a GPU: {', '.join(map(short_path, files))}. {TO_RUN_THE_SUITE}")
 
 
 def random_cases_html(cases: dict) -> Markup:
@@ -229,10 +231,10 @@ def changed_html(ran: bool = True) -> Markup:
 
 def source_of_number(record: Record) -> str:
     """Returns what a number rests on, for the reader who hovers over it."""
-    return f"measured on {machine_name(record.provenance)}, {day_of(record.provenance)}"
+    return f"measured on {machine_name(record.provenance)}, {day(record.provenance)}"
 
 
-def day_of(ran: dict) -> str:
+def day(ran: dict) -> str:
     """Returns the day of a run: "25 November 2026"."""
     day = date.fromisoformat(ran["date"])
     return f"{day.day} {day:%B %Y}"
@@ -243,15 +245,15 @@ def provenance_html(ran: dict, name: str, url: str | None = None, earlier: bool 
 
     url: where the snippet's page is, if that isn't the page itself   earlier: it's one of snippets/earlier
     """
-    named = Markup('<a href="{}">{}</a>').format(url, name) if url else name
+    title = Markup('<a href="{}">{}</a>').format(url, name) if url else name
     return Markup(
         '<div class="hb-provenance">{} <details><summary>{} on {}, {}</summary>'
         "<p>torch {} · triton {} · CUDA {} · driver {} · Python {} · commit {}</p></details></div>"
     ).format(
-        named,
+        title,
         "an earlier run" if earlier else "ran",
         machine_name(ran),
-        day_of(ran),
+        day(ran),
         *(ran[key] for key in ("torch", "triton", "cuda", "driver", "python", "commit")),
     )
 
@@ -288,12 +290,12 @@ def from_scratch_html(snippet: str, repository: str, in_ranks: bool = False) -> 
         "holds the kernels that the snippet imports: with torch, triton and numpy, <code>{}</code> runs it{}.</p>"
     ).format(
         "" if repository else ", at the root of a clone of the repository",
-        f"{to_clone(repository)} && " if repository else "",
+        f"{clone_commands(repository)} && " if repository else "",
         snippet,
-        AS_MANY if in_ranks else "",
+        STARTS_RANKS if in_ranks else "",
         snippet,
         run_command(snippet, in_ranks),
-        IN_TWO if in_ranks else "",
+        IN_TWO_PROCESSES if in_ranks else "",
     )
 
 

@@ -13,12 +13,13 @@ from pathlib import Path
 import quickjs
 
 HERE = Path(__file__).parent
-SHARED = {"bars", "controls", "element", "frame", "quiz", "strokes"}  # modules that are no piece
+SHARED_MODULES = {"bars", "controls", "element", "frame", "quiz", "strokes"}  # modules that are no piece
 IMPORT = re.compile(r'^import \{([^}]*)\} from "([^"]+)";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?:(default) |((?:const|let|function\*?|class) (\w+)))", re.MULTILINE)
-LACKED = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN')  # strings too, so that a word inside one is left alone
+# Numbers that JSON lacks; strings, too, so that a word inside one is left alone.
+STRING_OR_LACKED_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN')
 COMMENT = re.compile(r"/\*.*?\*/|^\s*//[^\n]*", re.DOTALL | re.MULTILINE)  # no text of a piece has these marks
-WORD = re.compile(r'(?<!\\)"(NaN|-?Infinity|-0)"')  # not the end of a string that holds a quotation mark
+NUMBER_IN_WORDS = re.compile(r'(?<!\\)"(NaN|-?Infinity|-0)"')  # not the end of a string that holds a quotation mark
 
 
 class PieceError(Exception):
@@ -35,7 +36,7 @@ class Pieces:
     def names(self) -> list[str]:
         """The pieces; NAME.model.js belongs to NAME.js."""
         return sorted(
-            path.stem for path in self.folder.glob("*.js") if "." not in path.stem and path.stem not in SHARED
+            path.stem for path in self.folder.glob("*.js") if "." not in path.stem and path.stem not in SHARED_MODULES
         )
 
     def title(self, name: str) -> str:
@@ -61,8 +62,8 @@ class Pieces:
     def calls(self, module: str, name: str, rows: list[list]) -> list:
         """What a function of a module returns for each row of arguments."""
         self.load(module)
-        called = self.engine.eval(f"calls({json.dumps(module)}, {json.dumps(name)}, {json.dumps(to_json(rows))})")
-        return from_json(called)
+        results = self.engine.eval(f"calls({json.dumps(module)}, {json.dumps(name)}, {json.dumps(to_json(rows))})")
+        return from_json(results)
 
     def load(self, module: str) -> None:
         """Run a module, and those that it imports before it."""
@@ -72,13 +73,13 @@ class Pieces:
         path = HERE / "static_lit.js" if module == "lit-html" else self.folder / module
         text = path.read_text(encoding="utf-8")
         exported = ["default: $default" if default else name for default, _, name in EXPORT.findall(text)]
-        text = IMPORT.sub(self.imported, text)
+        text = IMPORT.sub(self.import_line, text)
         text = EXPORT.sub(lambda line: "const $default = " if line[1] else line[2], text)
         self.engine.eval(
             f"modules[{json.dumps(module)}] = (() => {{ {text}\nreturn {{ {', '.join(exported)} }}; }})(); 0"
         )
 
-    def imported(self, line: re.Match) -> str:
+    def import_line(self, line: re.Match) -> str:
         module = line[2].removeprefix("./")
         self.load(module)
         return f"const {{ {line[1].replace(' as ', ': ')} }} = modules[{json.dumps(module)}];"
@@ -95,12 +96,12 @@ def to_json(value) -> str:
     text = json.dumps(value)
     if "NaN" not in text and "Infinity" not in text:
         return text
-    return LACKED.sub(lambda found: found[0] if found[0][0] == '"' else f'"{found[0]}"', text)
+    return STRING_OR_LACKED_NUMBER.sub(lambda match: match[0] if match[0][0] == '"' else f'"{match[0]}"', text)
 
 
 def from_json(text: str):
     """The reverse; Python's reader knows the words as numbers where they stand without quotes."""
-    return json.loads(WORD.sub(lambda found: "-0.0" if found[1] == "-0" else found[1], text))
+    return json.loads(NUMBER_IN_WORDS.sub(lambda match: "-0.0" if match[1] == "-0" else match[1], text))
 
 
 def publish(folder: Path) -> None:

@@ -33,14 +33,14 @@ def inline(html: str, page: str) -> str:
             raise PluginError(f"{page}: {match[0]}: a drawing needs its file, {path.name}, and a text alternative")
         wide = path.with_stem(f"{path.stem}-wide")
         if not wide.is_file():
-            return set_in(path, "hb-drawing", image["alt"])
-        narrow = set_in(path, "hb-drawing hb-drawing--narrow", image["alt"])
-        return narrow + set_in(wide, "hb-drawing hb-drawing--wide", image["alt"])
+            return svg_html(path, "hb-drawing", image["alt"])
+        narrow = svg_html(path, "hb-drawing hb-drawing--narrow", image["alt"])
+        return narrow + svg_html(wide, "hb-drawing hb-drawing--wide", image["alt"])
 
     return IMAGE.sub(drawing, html)
 
 
-def set_in(path: Path, classes: str, alternative: str) -> str:
+def svg_html(path: Path, classes: str, alternative: str) -> str:
     svg = path.read_text(encoding="utf-8")
     svg = svg[svg.index("<svg") :]
     return svg.replace("<svg", f'<svg class="{classes}" role="img" aria-label="{escape(alternative)}"', 1)
@@ -52,15 +52,15 @@ def check_callouts(html: str, page: str, kinds: list[str]) -> None:
     Raises:
         PluginError: for one that the stylesheet doesn't know, naming the page.
     """
-    for found in CALLOUT.finditer(html):
-        kind = found["kind"] or found["folded"]
+    for callout in CALLOUT.finditer(html):
+        kind = callout["kind"] or callout["folded"]
         if kind not in kinds:
             raise PluginError(f"{page}: a callout of the kind {kind}: mkdocs.yml has {', '.join(kinds)}")
 
 
 def attributes(tag: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     parser = HTMLParser()
-    parser.handle_starttag = lambda name, pairs: found.update(pairs)
+    parser.handle_starttag = lambda name, pairs: values.update(pairs)
     parser.feed(tag)
-    return found
+    return values

@@ -39,8 +39,8 @@ class Formulas:
         def formula(match: re.Match) -> str:
             tex, display = unescape(match["tex"]), match["kind"] == "["
             key = (tex, display, self.version)
-            made = self.cache.get(*key) or self.cache.put(self.typeset(page, tex, display), *key)
-            return keep_together(match["before"], made, match["after"])
+            rendered = self.cache.get(*key) or self.cache.put(self.typeset(page, tex, display), *key)
+            return keep_together(match["before"], rendered, match["after"])
 
         html, formulas = FORMULA.subn(formula, html)
         return html.replace("</head>", f'<link rel="stylesheet" href="{styles}"></head>', 1) if formulas else html

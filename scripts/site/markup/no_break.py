@@ -24,8 +24,8 @@ def add_no_breaks(html: str) -> str:
 
 
 def with_no_break_spaces(text: str) -> str:
-    for whole in (LIST, CODE, PAIR, PRODUCT):
-        text = whole.sub(lambda found: found[0].replace(" ", SPACE), text)
-    for first in (LETTER, SIGN, PLACE):
-        text = first.sub(rf"\1{SPACE}", text)
+    for pattern in (LIST, CODE, PAIR, PRODUCT):
+        text = pattern.sub(lambda match: match[0].replace(" ", SPACE), text)
+    for pattern in (LETTER, SIGN, PLACE):
+        text = pattern.sub(rf"\1{SPACE}", text)
     return UNIT.sub(SPACE, text)

@@ -15,7 +15,7 @@ CELL = re.compile(r"<(t[hd])\b([^>]*)>(.*?)(?=</\1>)", re.DOTALL)
 TAG = re.compile(r"<[^>]*>")
 # A number, with a sign before it or a unit behind; a dash stands for one that there is not.
 NUMBER = re.compile(r"[−+±-]?(?=[.,\d])[\d,]*\.?\d*(?:·10\S+)?(?:[\s\u00a0]?(?:%|[a-zA-Zµ/]{1,7}|×))?|[–-]?")  # noqa: RUF001
-WRAPPED = '<div class="md-typeset__scrollwrap"><div class="md-typeset__table">{}</div></div>'
+WRAPPER = '<div class="md-typeset__scrollwrap"><div class="md-typeset__table">{}</div></div>'
 
 
 def wrap(html: str) -> str:
@@ -27,7 +27,7 @@ def set_table(match: re.Match) -> str:
     attributes, rows = match["attributes"], match["rows"]
     if "class=" not in attributes:
         rows = add_headings(rows) if is_in_by_hand_callout(match.string[: match.start()]) else rows
-        return WRAPPED.format(f'<table class="hb-grid"{attributes}>{mark_columns(rows, numbers(rows))}</table>')
+        return WRAPPER.format(f'<table class="hb-grid"{attributes}>{mark_columns(rows, numeric_columns(rows))}</table>')
     if "hb-grid" not in attributes:
         return match[0]
     head, end, body = rows.partition("</thead>")  # of a run's table: each of its cells says whether it is a number
@@ -46,15 +46,15 @@ def add_headings(rows: str) -> str:
     """``rows`` in which each cell says what stands above it, for a phone, and no line ends within a vector."""
     heads = [escape(unescape(TAG.sub("", text).strip())) for tag, _, text in CELL.findall(rows) if tag == "th"]
 
-    def cells(found: re.Match) -> str:
-        at = iter(heads)
-        row = re.sub(r"<td\b", lambda _: f'<td data-head="{next(at)}"', found[0])
-        return re.sub(r"\[[^][<]*\]", lambda vector: vector[0].replace(" ", "\u00a0"), row)
+    def cells(row: re.Match) -> str:
+        remaining_heads = iter(heads)
+        cells_of_row = re.sub(r"<td\b", lambda _: f'<td data-head="{next(remaining_heads)}"', row[0])
+        return re.sub(r"\[[^][<]*\]", lambda vector: vector[0].replace(" ", "\u00a0"), cells_of_row)
 
     return ROW.sub(cells, rows)
 
 
-def numbers(rows: str) -> set[int]:
+def numeric_columns(rows: str) -> set[int]:
     """The columns that have nothing but numbers below their heads, and no place that the page gives them."""
     cells = [CELL.findall(row) for row in ROW.findall(rows)]
     body = [[(place, text) for _, place, text in row] for row in cells if row and row[0][0] == "td"]
@@ -63,8 +63,8 @@ def numbers(rows: str) -> set[int]:
     numeric = set()
     for i in range(max(map(len, body))):
         column = [row[i] for row in body if i < len(row)]
-        said = [TAG.sub("", text).strip() for _, text in column]
-        if any(said) and all(map(NUMBER.fullmatch, said)) and not any("align" in place for place, _ in column):
+        texts = [TAG.sub("", text).strip() for _, text in column]
+        if any(texts) and all(map(NUMBER.fullmatch, texts)) and not any("align" in place for place, _ in column):
             numeric.add(i)
     return numeric
 
@@ -75,8 +75,8 @@ def mark_columns(rows: str, columns: set[int]) -> str:
         return rows
 
     def cells(row: re.Match) -> str:
-        at = iter(range(row[0].count("</t")))
-        return CELL.sub(lambda cell: mark(cell) if next(at) in columns else cell[0], row[0])
+        position = iter(range(row[0].count("</t")))
+        return CELL.sub(lambda cell: mark(cell) if next(position) in columns else cell[0], row[0])
 
     def mark(cell: re.Match) -> str:
         return cell[0] if "class=" in cell[2] else f'<{cell[1]}{cell[2]} class="hb-number">{cell[3]}'

@@ -14,8 +14,10 @@ from mkdocs.exceptions import PluginError
 
 from scripts.site.pages.navigation import Chapter, chapter_name
 
-SHOWN = re.compile(r"<desc>(.+?)</desc>", re.DOTALL)
-OF_SITE = "Queries stay on the chip, keys and values stream past, and the square of scores is never written to memory."
+DESCRIPTION = re.compile(r"<desc>(.+?)</desc>", re.DOTALL)
+SITE_ALTERNATIVE = (
+    "Queries stay on the chip, keys and values stream past, and the square of scores is never written to memory."
+)
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,8 @@ class Card:
             PluginError: if there is no such drawing, or it does not say what it shows.
         """
         if not self.chapter:
-            return OF_SITE
-        description = SHOWN.search(self.drawing.read_text(encoding="utf-8")) if self.drawing.is_file() else None
+            return SITE_ALTERNATIVE
+        description = DESCRIPTION.search(self.drawing.read_text(encoding="utf-8")) if self.drawing.is_file() else None
         if not description:
             raise PluginError(f"{self.address} wants docs/assets/drawings/{self.drawing.name}, a drawing with a <desc>")
         return " ".join(unescape(description[1]).split())
@@ -46,15 +48,15 @@ class Card:
 class Cards:
     def __init__(self, chapters: list[Chapter], docs: Path):
         drawings = docs / "assets" / "drawings"
-        self.of_site = Card("assets/card.png", drawings / "flash-attention-streaming.svg")
-        self.of_chapters = {
+        self.site_card = Card("assets/card.png", drawings / "flash-attention-streaming.svg")
+        self.chapter_cards = {
             each.name: Card(f"assets/cards/{each.name}.png", drawings / f"path-{each.name}.svg", each)
             for each in chapters
         }
 
-    def every(self) -> list[Card]:
-        return [self.of_site, *self.of_chapters.values()]
+    def all_cards(self) -> list[Card]:
+        return [self.site_card, *self.chapter_cards.values()]
 
-    def of(self, source: str) -> Card:
+    def card_of(self, source: str) -> Card:
         """That of a page, by its file in docs/."""
-        return self.of_chapters.get(chapter_name(source), self.of_site)
+        return self.chapter_cards.get(chapter_name(source), self.site_card)

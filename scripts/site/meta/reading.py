@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 from math import ceil
 
-A_MINUTE = 200  # words
+WORDS_PER_MINUTE = 200
 UNREAD = re.compile(
     r"^( *)```.*?^\1```$"  # what a fence brings: code, outputs, figures
     r"|\$\$.*?\$\$|<!--.*?-->|<[^>]+>|`#!value [^`]*`|\]\([^)]*\)|\{fact=[\w.]+\}|^---\n.*?^---$",
     re.DOTALL | re.MULTILINE,
 )
 WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")  # noqa: RUF001
-BACK = re.compile(r"^## (?:Questions|References)\n.*?(?=^## |\Z)", re.DOTALL | re.MULTILINE)
+BACK_MATTER = re.compile(r"^## (?:Questions|References)\n.*?(?=^## |\Z)", re.DOTALL | re.MULTILINE)
 
 
 def minutes(markdown: str) -> int:
     """Of a page's words, without its questions, references, code and outputs; in steps of five."""
-    return 5 * ceil(words(markdown) / A_MINUTE / 5)
+    return 5 * ceil(count_words(markdown) / WORDS_PER_MINUTE / 5)
 
 
-def words(markdown: str) -> int:
-    return len(WORD.findall(UNREAD.sub(" ", BACK.sub("", markdown))))
+def count_words(markdown: str) -> int:
+    return len(WORD.findall(UNREAD.sub(" ", BACK_MATTER.sub("", markdown))))

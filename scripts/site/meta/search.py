@@ -20,7 +20,7 @@ WEIGHTS = {
     "tested/": 0.2,
     "contributing/": 0.2,
 }
-OTHERS = 2  # the glossary, the corrections
+DEFAULT_WEIGHT = 2  # the glossary, the corrections
 LEFT_OUT = re.compile(
     r'<div class="hb-provenance">.*?</div>|<pre class="hb-output".*?</pre>|<div class="arithmatex">.*?</div>'
     r'|<p class="hb-(?:notice|stale|alternative)".*?</p>|<span class="filename">.*?</span>',
@@ -41,12 +41,12 @@ def set_boost(page: Page, terms: dict[str, list[str]]) -> None:
     terms: by the address of a page
     """
     kinds = [weight for kind, weight in WEIGHTS.items() if re.match(kind, page.url)]
-    page.meta["search"] = {"boost": kinds[0] if kinds else OTHERS} | page.meta.get("search", {})
+    page.meta["search"] = {"boost": kinds[0] if kinds else DEFAULT_WEIGHT} | page.meta.get("search", {})
     if tags := [*page.meta.get("tags", []), *terms.get(page.url, [])]:
         page.meta["tags"] = tags
 
 
-def entries(raw_entries: list[dict], page: Page) -> list[dict]:
+def index_entries(raw_entries: list[dict], page: Page) -> list[dict]:
     """What the search index has of a page, as the search should have it: a function is called by its name, and its
     arguments are no title; the page's terms belong to the page, not to each of its sections; a chapter's list of
     references explains no word, and has a page of its own."""
@@ -60,7 +60,7 @@ def entries(raw_entries: list[dict], page: Page) -> list[dict]:
     return raw_entries
 
 
-def words(html: str) -> str:
+def searchable_html(html: str) -> str:
     """What of a page's content is searched, and shown among the results: no outputs, no names of files; of
     formulas those that can be read in a line of text. Elements that leave nothing in the index go, too: each that is
     parsed takes time, and code and tables have a hundred thousand of them."""

@@ -39,28 +39,28 @@ def redirect_links(markdown: str, root: Path) -> str:
     return LINK.sub(lambda link: f"{link[1]}/{api_page(link[2], root)}.md", markdown)
 
 
-def lines(pages: Iterable[Path], root: Path) -> str:
+def module_sections(pages: Iterable[Path], root: Path) -> str:
     """A section a page, below its title: a line a module, what it is for."""
     sections = []
     for page in pages:
         text = page.read_text(encoding="utf-8")
         title = re.search(r"^# API: (.+)$", text, re.MULTILINE)[1]
-        said = [line(module, page, root) for module in modules(page.stem, root)]
-        sections.append(f"## {title[0].upper()}{title[1:]}\n\n" + "\n".join(said))
+        module_lines = [module_line(module, page, root) for module in modules(page.stem, root)]
+        sections.append(f"## {title[0].upper()}{title[1:]}\n\n" + "\n".join(module_lines))
     return "\n\n".join(sections)
 
 
 def public_names(root: Path) -> str:
     """Each name that `kernels` itself gives, with a link to where it is."""
     module = ast.parse((root / "kernels" / "__init__.py").read_text(encoding="utf-8"))
-    (given,) = (
+    (module_of,) = (
         each.value for each in module.body if isinstance(each, ast.Assign) and each.targets[0].id == "MODULE_OF"
     )
-    modules = {name: f"kernels.{path}" for name, path in ast.literal_eval(given).items()}
+    modules = {name: f"kernels.{path}" for name, path in ast.literal_eval(module_of).items()}
     return "\n".join(f"- `{name}`: [`{path}.{name}`](../api.md#{path}.{name})" for name, path in modules.items())
 
 
-def line(module: str, page: Path, root: Path) -> str:
+def module_line(module: str, page: Path, root: Path) -> str:
     """The anchor has the module's name: it stood here when the API was one page."""
-    said = docstring_line(f"{module.replace('.', '/')}.py", root)
-    return f"- [`{module.removeprefix('kernels.')}`](api/{page.name}#{module}){{ #{module} }}: {said}"
+    purpose = docstring_line(f"{module.replace('.', '/')}.py", root)
+    return f"- [`{module.removeprefix('kernels.')}`](api/{page.name}#{module}){{ #{module} }}: {purpose}"

@@ -14,7 +14,7 @@ README = """Run it, with torch, triton and numpy installed, in two processes:
 
 Each has a GPU of its own if there are two; otherwise they compute on the CPU. For four GPUs write 4.
 """
-LONG_AGO = (1980, 1, 1, 0, 0, 0)  # so that the same contents make the same archive
+FIXED_DATE = (1980, 1, 1, 0, 0, 0)  # so that the same contents make the same archive
 
 
 def write(archive: Path, name: str, reader: Reader) -> None:
@@ -29,12 +29,12 @@ def write(archive: Path, name: str, reader: Reader) -> None:
     for module in reader.modules.reachable(reader.snippet(name).source):
         path = reader.modules.files[module]
         files[path.relative_to(reader.root).as_posix()] = path
-    contents = {inside: path.read_bytes() for inside, path in files.items()}
+    contents = {path_in_archive: path.read_bytes() for path_in_archive, path in files.items()}
     if reader.snippet(name).in_ranks:
         contents["README.txt"] = README.format(command=outputs.run_command(name, in_ranks=True)).encode()
-    with ZipFile(archive, "w") as packed:
-        for inside, content in sorted(contents.items()):
-            entry = ZipInfo(f"{name}/{inside}", LONG_AGO)
+    with ZipFile(archive, "w") as zip_file:
+        for path_in_archive, content in sorted(contents.items()):
+            entry = ZipInfo(f"{name}/{path_in_archive}", FIXED_DATE)
             entry.compress_type = ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
-            packed.writestr(entry, content)
+            zip_file.writestr(entry, content)

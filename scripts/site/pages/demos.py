@@ -20,12 +20,12 @@ def fill_times(text: str, sheet: str, root: Path) -> str:
     """
     if MARK not in text:
         return text
-    said = json.loads((root / SECONDS).read_text(encoding="utf-8"))
+    measured = json.loads((root / SECONDS).read_text(encoding="utf-8"))
     folder = sheet.replace("-", "_")
-    if folder not in said["seconds"]:
+    if folder not in measured["seconds"]:
         raise PluginError(
             f"the sheet {sheet} has {MARK}, {SECONDS} no {folder!r}: .venv/bin/python -m scripts.time_demos"
         )
-    seconds, day = said["seconds"][folder], date.fromisoformat(said["measured"])
-    where = f"on {said['machine']}, {day.day} {day:%B %Y}"
+    seconds, day = measured["seconds"][folder], date.fromisoformat(measured["measured"])
+    where = f"on {measured['machine']}, {day.day} {day:%B %Y}"
     return text.replace(MARK, f"{seconds} second{'s' * (seconds > 1)} {where}")

@@ -12,29 +12,29 @@ TERM = re.compile(r"^(\S.*)\n:   (.+)$", re.MULTILINE)
 def terms(docs: Path) -> dict[str, str]:
     """term -> explanation, in plain words, of the terms that are explained on hover."""
     text = (docs / "glossary.md").read_text(encoding="utf-8").partition("## Terms\n")[2].partition("\n## ")[0]
-    return {term: re.sub(r" Chapter \d+\.$|<!--.*?-->|`", "", said) for term, said in TERM.findall(text)}
+    return {term: re.sub(r" Chapter \d+\.$|<!--.*?-->|`", "", explanation) for term, explanation in TERM.findall(text)}
 
 
 def terms_by_chapter(docs: Path) -> dict[int, list[str]]:
     """number of a chapter -> the terms of which the glossary says that the chapter explains them."""
     text = (docs / "glossary.md").read_text(encoding="utf-8")
-    found: dict[int, list[str]] = {}
-    for term, said in TERM.findall(text):
-        if chapter := re.search(r" Chapter (\d+)\.$", said):
-            found.setdefault(int(chapter[1]), []).append(term)
-    return found
+    by_chapter: dict[int, list[str]] = {}
+    for term, explanation in TERM.findall(text):
+        if chapter := re.search(r" Chapter (\d+)\.$", explanation):
+            by_chapter.setdefault(int(chapter[1]), []).append(term)
+    return by_chapter
 
 
 def abbreviations(docs: Path) -> str:
     """Markdown that explains each term, also in the plural and at the start of a sentence."""
     lines = []
-    for term, said in terms(docs).items():
+    for term, explanation in terms(docs).items():
         plurals = [term, f"{term}s"] if term[-1] not in "0123456789s" else [term]
         for form in [*plurals, *(form[0].upper() + form[1:] for form in plurals if form[0].islower())]:
-            lines.append(f"*[{form}]: {said}")
+            lines.append(f"*[{form}]: {explanation}")
     return "\n\n".join(lines)  # a block each: of a block of many, the rest is gone through again for each
 
 
-def quiet_headings(html: str) -> str:
+def remove_abbreviations_in_headings(html: str) -> str:
     """``html`` without explanations inside headings, which say where one is and are no place to stop at a word."""
     return HEADING.sub(lambda heading: re.sub("</?abbr[^>]*>", "", heading[0]), html)

@@ -22,8 +22,8 @@ from scripts.site.pages.navigation import ROMAN, Chapter
 
 RACE = "flash_first"  # the snippet that timed the two
 SHAPE = re.compile(r"\[batch, heads, sequence, head_dim\] = \[(\d+), (\d+), (\d+), (\d+)\]")
-BYTES = 2  # of a number in FP16
-TILES = 8  # in a row of the square
+BYTES_PER_NUMBER = 2  # in FP16
+TILES_PER_ROW = 8  # of the square
 EMPTY = Markup()
 RACE_BUTTON = Markup(  # over the whole picture, with its mark between the squares
     '<button type="button" class="replay" aria-label="Watch them race" hidden><svg viewBox="0 0 52 52" '
@@ -36,21 +36,22 @@ def front_matter(text: str) -> dict:
     return get_data(text)[1]
 
 
-def path(chapters: list[Chapter], docs: Path) -> Markup:
+def chapter_path(chapters: list[Chapter], docs: Path) -> Markup:
     """Every part with its chapters; those that stand before the first part are of it."""
     home = front_matter((docs / "index.md").read_text(encoding="utf-8"))
     first = next((chapter.part for chapter in chapters if chapter.part), "")
     parts = groupby(chapters, key=lambda chapter: chapter.part or first)
     return Markup('<div class="parts">{}</div>').format(
         EMPTY.join(
-            part(ROMAN[number], title, list(of_it), home, docs) for number, (title, of_it) in enumerate(parts, 1)
+            part_of_path(ROMAN[number], title, list(of_it), home, docs)
+            for number, (title, of_it) in enumerate(parts, 1)
         )
     )
 
 
-def part(number: str, title: str, chapters: list[Chapter], home: dict, docs: Path) -> Markup:
+def part_of_path(number: str, title: str, chapters: list[Chapter], home: dict, docs: Path) -> Markup:
     summary = home.get("parts", {}).get(title, "")
-    cards = EMPTY.join(card(chapter, home, docs) for chapter in chapters)
+    cards = EMPTY.join(chapter_card(chapter, home, docs) for chapter in chapters)
     minutes = sum(reading.minutes(chapter.text) for chapter in chapters)
     return Markup(
         '<div class="part" style="--chapters: {}"><header>'
@@ -58,7 +59,7 @@ def part(number: str, title: str, chapters: list[Chapter], home: dict, docs: Pat
     ).format(len(chapters), number, minutes, title, summary, cards)
 
 
-def card(chapter: Chapter, home: dict, docs: Path) -> Markup:
+def chapter_card(chapter: Chapter, home: dict, docs: Path) -> Markup:
     file = docs / "assets" / "drawings" / f"path-{chapter.name}.svg"
     if not file.is_file():
         raise PluginError(f"the card of {chapter.name} on the home page wants docs/assets/drawings/{file.name}")
@@ -79,7 +80,7 @@ def question(chapter: Chapter, home: dict) -> str:
     return text.replace("'", "’")  # noqa: RUF001
 
 
-def sentence(pieces: Pieces) -> Markup:
+def sentence_html(pieces: Pieces) -> Markup:
     """The sentence as it looks before anybody has asked it anything."""
     ((view,)) = pieces.calls("home.view.js", "drawStatic", [[]])
     return Markup(re.sub(r"\s*\n\s*", " ", view["text"]))
@@ -97,24 +98,24 @@ def race_style(reader: Reader) -> str:
     record = race_record(reader)
     rows = next((table["rows"] for table in record.tables() if table["name"] == "times"), []) if record else []
     times = {row["form"]: row["median"] for row in rows}
-    named = [f"--{form.replace('_', '-')}: {time:.4f}" for form, time in times.items()]
-    return "; ".join([*named, f"--longest: {max(times.values()):.4f}"]) if times else ""
+    properties = [f"--{form.replace('_', '-')}: {time:.4f}" for form, time in times.items()]
+    return "; ".join([*properties, f"--longest: {max(times.values()):.4f}"]) if times else ""
 
 
 def race_shape(reader: Reader) -> tuple[int, ...]:
     """How many texts, heads, words and numbers a word the two were timed with."""
     record = race_record(reader)
     printed = "".join(output.get("text", "") for output in record.outputs["compare"]) if record else ""
-    found = SHAPE.search(printed)
-    return tuple(map(int, found.groups())) if found else ()
+    match = SHAPE.search(printed)
+    return tuple(map(int, match.groups())) if match else ()
 
 
 def race_setting(reader: Reader) -> str:
     """On which machine, and the shape in words."""
-    record, found = race_record(reader), race_shape(reader)
-    if not record or not found:
+    record, shape = race_record(reader), race_shape(reader)
+    if not record or not shape:
         return ""
-    texts, heads, words, numbers = found
+    texts, heads, words, numbers = shape
     gpu = machine_name(record.provenance).removeprefix("NVIDIA ")
     return f"on an {gpu}: {texts} {'text' if texts == 1 else 'texts'} of {words} words, {heads} heads of {numbers}"
 
@@ -125,29 +126,35 @@ def race_provenance(reader: Reader) -> Markup:
     return outputs.ran_html(record, RACE, f"snippets/{RACE}/") if record else EMPTY
 
 
-def table(reader: Reader) -> Markup:
+def race_picture(reader: Reader) -> Markup:
     """The tables of the run that was timed, to scale, with the square between them written down, and never written."""
     texts, heads, words, numbers = race_shape(reader) or (2, 16, 4096, 64)
-    square, sliver = (size(texts * heads * words * width * BYTES) for width in (words, numbers))
+    square, sliver = (bytes_text(texts * heads * words * width * BYTES_PER_NUMBER) for width in (words, numbers))
     shows = (
         f"Twice the same tables, to scale. Q, K, V and O are slivers of {sliver} each. Left, the square between them, "
         f"every word with every word, is written down: {square}. Right, it's a dashed outline. A tile of it at a time "
         "is computed, used and forgotten, and nothing is written down."
     )
-    tiles = EMPTY.join(map(tile, range(TILES**2)))
+    tiles = EMPTY.join(map(race_tile, range(TILES_PER_ROW**2)))
     written = Markup('<span class="square written"><span><b>{}</b> every word with every word</span></span>').format(
         square
     )
     unwritten = Markup(
         '<span class="square unwritten"><svg viewBox="0 0 {0} {0}" preserveAspectRatio="none"><g>{1}</g>'
         '<rect width="{0}" height="{0}"/></svg><span><b>0 bytes</b> a tile at a time, then forgotten</span></span>'
-    ).format(TILES, tiles)
+    ).format(TILES_PER_ROW, tiles)
     return Markup(
         '<div class="picture"><div class="panels" role="img" aria-label="{}" style="--times: {}">{}{}</div>{}</div>'
-    ).format(shows, words // numbers, panel("written down", written), panel("never written", unwritten), RACE_BUTTON)
+    ).format(
+        shows,
+        words // numbers,
+        race_panel("written down", written),
+        race_panel("never written", unwritten),
+        RACE_BUTTON,
+    )
 
 
-def panel(name: str, square: Markup) -> Markup:
+def race_panel(name: str, square: Markup) -> Markup:
     return Markup(
         '<div class="panel"><span class="name">{}</span><i class="query"></i><i class="key"></i><i class="value"></i>'
         '{}<i class="output"></i><span class="tables"><b class="query">Q</b> <b class="key">K</b> '
@@ -155,12 +162,12 @@ def panel(name: str, square: Markup) -> Markup:
     ).format(name, square)
 
 
-def tile(number: int) -> Markup:
-    place = number % TILES, number // TILES
+def race_tile(number: int) -> Markup:
+    place = number % TILES_PER_ROW, number // TILES_PER_ROW
     return Markup('<rect x="{}" y="{}" width="1" height="1" style="--n:{}"/>').format(*place, number)
 
 
-def size(count: int) -> str:
+def bytes_text(count: int) -> str:
     """Bytes in the largest unit of which they're a whole number."""
     for unit, exponent in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if count % 2**exponent == 0:

@@ -58,8 +58,8 @@ def all_labs(root: Path) -> list[LabPage]:
     for path in root.glob(f"{CATALOGUE}/*/about.toml"):
         settings = tomllib.loads(path.read_text(encoding="utf-8"))
         name = path.parent.name.replace("_", "-")
-        known = (settings[each] for each in ("number", "title", "chapter", "minutes"))
-        labs.append(LabPage(name, *known, tuple(settings["functions"])))
+        values = (settings[each] for each in ("number", "title", "chapter", "minutes"))
+        labs.append(LabPage(name, *values, tuple(settings["functions"])))
     return sorted(labs, key=lambda lab: lab.number)
 
 
@@ -68,7 +68,7 @@ TASK = re.compile(
 )
 LINK = re.compile(r"\]\(\.\./(?P<page>[\w/-]+)\.md(?P<anchor>#[\w-]+)?\)")
 MARKS = re.compile(r"<!--.*?-->")
-ROOM = """\
+SETUP_CELL = """\
 # Open the notebook from within a copy of the repository, in a Jupyter whose Python has torch and triton.
 import os
 import sys
@@ -91,12 +91,12 @@ def notebook(lab: LabPage, root: Path, site_url: str):
     page = TASK.search((root / "docs" / lab.page).read_text(encoding="utf-8"))
     folder = lab.name.replace("-", "_")
     start = (root / CATALOGUE / folder / "start.py").read_text(encoding="utf-8").rstrip()
-    given = "".join(f", {name}={name}" for name in lab.functions)
+    arguments = "".join(f", {name}={name}" for name in lab.functions)
     cells = [
         new_markdown_cell(f"# {page['title']}\n\n{to_site(page['task'], site_url)}", id="task"),
-        new_code_cell(ROOM, id="room"),
+        new_code_cell(SETUP_CELL, id="room"),
         new_code_cell(start, id="yours"),
-        new_code_cell(f'grade("{lab.name}"{given})', id="grade"),
+        new_code_cell(f'grade("{lab.name}"{arguments})', id="grade"),
     ]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     return new_notebook(cells=cells, metadata={"kernelspec": kernel})

@@ -17,7 +17,7 @@ from mkdocs.exceptions import PluginError
 from scripts.site.pages import labs
 
 ROMAN = ["", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"]
-SHOWN = re.compile(r"``` run\n\s*(\w+):|snippets/(\w+)\.ipynb")
+SHOWN_SNIPPET = re.compile(r"``` run\n\s*(\w+):|snippets/(\w+)\.ipynb")
 
 
 @dataclass(frozen=True)
@@ -95,13 +95,13 @@ def snippets(chapters: list[Chapter], paths: dict[str, Path]) -> list[tuple[Chap
             raise PluginError(f"snippets/{path.parent.name}/ is the folder of no chapter in mkdocs.yml")
         by_folder.setdefault(path.parent.name, []).append(name)
 
-    def ordered(chapter: Chapter) -> list[str]:
-        shown = [first or second for first, second in SHOWN.findall(chapter.text)]
+    def in_page_order(chapter: Chapter) -> list[str]:
+        shown = [first or second for first, second in SHOWN_SNIPPET.findall(chapter.text)]
         return sorted(
             by_folder[chapter.folder], key=lambda name: (shown.index(name) if name in shown else len(shown), name)
         )
 
-    return [(chapter, ordered(chapter)) for chapter in chapters if chapter.folder in by_folder]
+    return [(chapter, in_page_order(chapter)) for chapter in chapters if chapter.folder in by_folder]
 
 
 def expand(nav: list, chapters: list[Chapter], snippets: list[tuple[Chapter, list[str]]], docs: Path) -> list:
@@ -114,18 +114,18 @@ def expand(nav: list, chapters: list[Chapter], snippets: list[tuple[Chapter, lis
         "snippets/": [{chapter.numbered: [f"snippets/{name}.ipynb" for name in names]} for chapter, names in snippets],
     }
 
-    def expanded(entries: list) -> list:
-        pages_in_place = []
+    def expand_entries(entries: list) -> list:
+        result = []
         for entry in entries:
             if isinstance(entry, dict):
-                pages_in_place.append(
-                    {name: expanded(each) if isinstance(each, list) else each for name, each in entry.items()}
+                result.append(
+                    {name: expand_entries(each) if isinstance(each, list) else each for name, each in entry.items()}
                 )
             else:
-                pages_in_place += folders.get(entry, [entry])
-        return pages_in_place
+                result += folders.get(entry, [entry])
+        return result
 
-    return expanded(nav)
+    return expand_entries(nav)
 
 
 def pages(nav: list) -> Iterator[str]:

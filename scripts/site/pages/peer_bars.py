@@ -72,7 +72,7 @@ def html(chart: ChartSettings, reader: Reader, library: dict[str, ModuleType]) -
     rows_of_panels = [
         [row for d in HEAD_DIMS for row in rows_of_head_dim(runs[panel.snippet], panel, d)] for panel in chart.panels
     ]
-    summary = overall(chart, rows_of_panels)
+    summary = ratio_table(chart, rows_of_panels)
     ran = "".join(outputs.ran_html(record, name, f"../snippets/{name}/") for name, record in runs.items())
     panels = f'<div class="hb-panels" data-search-exclude>{tables}{summary}</div>'
     return f'<figure class="hb-peers" id="peers"><figcaption>{chart.caption}</figcaption>{panels}{ran}</figure>'
@@ -97,9 +97,10 @@ def roofline_limit(panel: Panel, library: dict[str, ModuleType], record: Record)
 
 def bars(chart: ChartSettings, panel: Panel, rows: list[dict], limit_flops: float) -> str:
     """One setting of a run, slowest first, each with its share of the limit, ``limit_flops`` FLOP/s."""
-    setting = [row for row in rows if row["n"] == panel.n and not row["causal"] and row["form"] in chart.forms]
+    rows_of_setting = [row for row in rows if row["n"] == panel.n and not row["causal"] and row["form"] in chart.forms]
     lines = "".join(
-        bar(chart, row, 1e12 * row["speed"] / limit_flops) for row in sorted(setting, key=lambda row: row["speed"])
+        bar(chart, row, 1e12 * row["speed"] / limit_flops)
+        for row in sorted(rows_of_setting, key=lambda row: row["speed"])
     )
     heads = "".join(f'<th scope="col">{name}</th>' for name in ("Kernel", "TFLOP/s", "of the limit"))
     n = f"{panel.n:,}" if panel.n >= 10_000 else panel.n
@@ -133,18 +134,18 @@ def ratios(rows: list[dict], ours: str, peer: str) -> Ratios | None:
     for row in rows:
         if row["form"] in speeds and row["speed"] is not None:
             speeds[row["form"]][row["head_dim"], row["n"], row["causal"]] = row["speed"]
-    both = speeds[ours].keys() & speeds[peer].keys()
-    if not both:
+    shared_settings = speeds[ours].keys() & speeds[peer].keys()
+    if not shared_settings:
         return None
     # A run in rounds has the median of its rounds' ratios, to cuDNN; what two forms have of it is divided.
     for row in rows:
         if row["form"] in speeds and "low" in row:
             speeds[row["form"]][row["head_dim"], row["n"], row["causal"]] = row["ratio"]
-    pairs = [speeds[ours][setting] / speeds[peer][setting] for setting in both]
+    pairs = [speeds[ours][setting] / speeds[peer][setting] for setting in shared_settings]
     return Ratios(len(pairs), exp(sum(map(log, pairs)) / len(pairs)), min(pairs), max(pairs))
 
 
-def overall(chart: ChartSettings, rows_of_panels: list[list[dict]]) -> str:
+def ratio_table(chart: ChartSettings, rows_of_panels: list[list[dict]]) -> str:
     """A row a panel: the ratios to each peer over all settings of its run."""
     heads = "".join(f'<th scope="col">{name}</th>' for name in ("Ours", "Settings", *chart.peers.values()))
     lines = ""

@@ -15,7 +15,7 @@ from mkdocs.utils.meta import get_data
 from scripts.records import Reader
 from scripts.site.live import Pieces
 from scripts.site.meta import reading
-from scripts.site.meta.repository import to_clone
+from scripts.site.meta.repository import clone_commands
 from scripts.site.pages import api, home, labs, navigation, peer_bars
 from scripts.site.pages.navigation import Chapter
 from scripts.site.pages.sheets import Sheets
@@ -35,7 +35,7 @@ LAB = re.compile(r"<!-- lab ([\w-]+) -->")
 class Placeholders:
     """nav: the navigation, which has the order of sheets and of the pages of the API
     library: the modules that a list asks besides records, as in ``fences.Fences``
-    drawn: what lays the sheets out   copies: whether PDFs and an archive will stand in downloads/
+    layout: what lays the sheets out   copies: whether PDFs and an archive will stand in downloads/
     repository: what a reader clones, empty if it is not known
     """
 
@@ -62,9 +62,9 @@ class Placeholders:
             "<!-- the kernels beside their peers -->": lambda: peer_bars.html(
                 peer_bars.chart_settings(docs / "measurements.md"), self.reader, library
             ),
-            "<!-- the path -->": lambda: home.path(self.chapters, docs),
-            "<!-- the sentence -->": lambda: home.sentence(self.pieces),
-            "<!-- the table, written down and never written -->": lambda: home.table(self.reader),
+            "<!-- the path -->": lambda: home.chapter_path(self.chapters, docs),
+            "<!-- the sentence -->": lambda: home.sentence_html(self.pieces),
+            "<!-- the table, written down and never written -->": lambda: home.race_picture(self.reader),
             "<!-- the two times -->": lambda: home.race_style(self.reader),
             "<!-- where the two were timed, and on what -->": lambda: home.race_setting(self.reader),
             "<!-- the run that timed the two -->": lambda: home.race_provenance(self.reader),
@@ -74,7 +74,7 @@ class Placeholders:
             "<!-- every sheet -->": self.all_sheets,
             "<!-- the sheets to take along -->": lambda: self.downloads(SHEETS_COPIES),
             "<!-- the handbook to take along -->": lambda: self.downloads(HANDBOOK_COPIES),
-            "<!-- the repository to clone -->": lambda: f", `{to_clone(repository)}`" if repository else "",
+            "<!-- the repository to clone -->": lambda: f", `{clone_commands(repository)}`" if repository else "",
             "<!-- every public name -->": lambda: api.public_names(docs.parent),
             "<!-- every live piece -->": self.all_pieces,
             "<!-- every record -->": self.all_records,
@@ -113,8 +113,10 @@ class Placeholders:
 
     def all_sheets(self) -> str:
         """Every sheet, with each heading one level down, without what stands below it for whoever teaches."""
-        read = [(name, rebased(SHEET.match(self.read(page))[0], page)) for page, name in self.sheets.items()]
-        texts = [self.layout.lay_out(text, name, "../../", alone=False) for name, text in read]
+        texts_by_name = [
+            (name, rebase_links(SHEET.match(self.read(page))[0], page)) for page, name in self.sheets.items()
+        ]
+        texts = [self.layout.lay_out(text, name, "../../", is_own_page=False) for name, text in texts_by_name]
         return "\n\n".join(re.sub("^#", "##", text, flags=re.MULTILINE) for text in texts)
 
     def downloads(self, names: dict[str, str]) -> str:
@@ -125,13 +127,13 @@ class Placeholders:
 
     def all_pieces(self) -> str:
         """Each piece as the first chapter that has it shows it, below its title."""
-        found = {}
+        sections = {}
         for chapter in self.chapters:
             for fence in LIVE.finditer(chapter.text):
                 where = "The primer" if not chapter.number else f"Chapter {chapter.number}"
                 link = f"[{where}: {chapter.title}]({chapter.page}#live-{fence[1]})"
-                found.setdefault(fence[1], f"## {self.pieces.title(fence[1])}\n\n{link}\n\n{fence[0]}")
-        return "\n\n".join(found.values())
+                sections.setdefault(fence[1], f"## {self.pieces.title(fence[1])}\n\n{link}\n\n{fence[0]}")
+        return "\n\n".join(sections.values())
 
     def all_records(self) -> str:
         """A heading and a fence for each snippet."""
@@ -178,14 +180,14 @@ class Placeholders:
         raise PluginError(f"<!-- lab {name} -->: scripts/labs/catalogue has no such lab")
 
     def all_modules(self) -> str:
-        return api.lines(self.rooms, self.reader.root)
+        return api.module_sections(self.rooms, self.reader.root)
 
 
-def rebased(text: str, page: str) -> str:
+def rebase_links(text: str, page: str) -> str:
     """The Markdown of a page as it has to be in another one in ``whiteboard/``: its links lead to the same pages."""
 
-    def link(found: re.Match) -> str:
-        target = posixpath.normpath(posixpath.join(posixpath.dirname(page), found[1]))
+    def link(match: re.Match) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(page), match[1]))
         return f"]({posixpath.relpath(target, 'whiteboard')}"
 
     return re.sub(r"\]\((?!\w+:|#)([^)#?\s]+)", link, text)

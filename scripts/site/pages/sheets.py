@@ -52,12 +52,13 @@ SHEET = re.compile(
 )
 ANSWER = re.compile(r"^- (.+?): (.*)$", re.MULTILINE)
 ASK = re.compile(r"^\*\*Ask\.\*\* (.*(?:\n.+)*)|^\*\*say\*\* (.*\?)\n\n\*\[Wait", re.MULTILINE)
-LINES = {
+LINE_KINDS = {
     "say": re.compile(r"^\*\*say(?P<only>(?:, \d+)*)\*\* "),
     "do": re.compile(r"^(?:\*\*do(?P<only>(?:, \d+)+)\*\* )?\*(?=\[)"),
     "asked": re.compile(r"^\*if asked\*(?P<only>) "),
 }
-FOLDER, WORKSHEETS = "assets/boards", "assets/worksheets"
+BOARDS_FOLDER = "assets/boards"
+WORKSHEETS_FOLDER = "assets/worksheets"
 
 
 @dataclass(frozen=True)
@@ -96,10 +97,10 @@ def steps(text: str) -> list[Step]:
 
 def start_minutes(steps: list[Step], version: int = 0) -> list[int | None]:
     """The minute in which each step begins, None for one that is left out."""
-    at, minutes = 0, []
+    start, minutes = 0, []
     for step in steps:
-        minutes.append(at if version in step.minutes else None)
-        at += step.minutes.get(version, 0)
+        minutes.append(start if version in step.minutes else None)
+        start += step.minutes.get(version, 0)
     return minutes
 
 
@@ -117,10 +118,10 @@ class Sheets:
 
     def _draw(self, folder: str):
         """A board; where it needs a record that cannot be had, as many pictures that say so."""
-        page = every(self.root)[folder.replace("_", "-")]
+        page = sheet_pages(self.root)[folder.replace("_", "-")]
         with (self.earlier if is_earlier(page.read_text(encoding="utf-8")) else self.reader).track_reads():
             try:
-                return board(folder)
+                return draw_board(folder)
             except records.Missing as fault:
                 empty = import_module("scripts.chapters.board").Board()
                 for _ in steps(page.read_text(encoding="utf-8")):
@@ -138,18 +139,20 @@ class Sheets:
         drawn_from = cache.digest(("kernels/bench", "scripts/chapters"))
         pages = self.cache.get(drawn_from) or self.cache.put(list(self.worksheets.pages()), drawn_from)
         for address, html in pages:
-            yield File.generated(config, f"{WORKSHEETS}/{address}", content=add_no_breaks(html))
+            yield File.generated(config, f"{WORKSHEETS_FOLDER}/{address}", content=add_no_breaks(html))
         for name, drawn_board in self.boards.items():
             for step in range(1, drawn_board.steps + 1):
-                yield File.generated(config, f"{FOLDER}/{name}/{step}.svg", content=drawn_board.svg(step))
-                for answers, picture in enumerate(asks(drawn_board, step)):
-                    yield File.generated(config, f"{FOLDER}/{name}/{picture}", content=drawn_board.svg(step, answers))
+                yield File.generated(config, f"{BOARDS_FOLDER}/{name}/{step}.svg", content=drawn_board.svg(step))
+                for answers, picture in enumerate(pictures_before_answers(drawn_board, step)):
+                    yield File.generated(
+                        config, f"{BOARDS_FOLDER}/{name}/{picture}", content=drawn_board.svg(step, answers)
+                    )
 
-    def lay_out(self, text: str, name: str, home: str, alone: bool = True) -> str:
+    def lay_out(self, text: str, name: str, home: str, is_own_page: bool = True) -> str:
         """A sheet's Markdown with its steps as a strip of pictures.
 
         home: from the page's address to the site's root
-        alone: it has a page of its own, with speeches, anchors and the presenter
+        is_own_page: it has a page of its own, with speeches, anchors and the presenter
 
         Raises:
             PluginError: if it has no steps, or not as many pictures as steps.
@@ -160,17 +163,17 @@ class Sheets:
         if not sheet_steps or not drawn_board or drawn_board.steps != len(sheet_steps):
             pictures = drawn_board.steps if drawn_board else "no"
             raise PluginError(f"the sheet {name} has {len(sheet_steps)} steps, its board has {pictures} pictures")
-        offered = sorted(
+        versions = sorted(
             {version for step in sheet_steps for version in step.minutes}, key=lambda version: -version or -99
         )
-        begins = {version: start_minutes(sheet_steps, version) for version in offered}
+        starts = {version: start_minutes(sheet_steps, version) for version in versions}
         strip = "\n\n".join(
-            self.step(name, number, step, begins, home, alone) for number, step in enumerate(sheet_steps)
+            self.step(name, number, step, starts, home, is_own_page) for number, step in enumerate(sheet_steps)
         )
         key = POLL.sub(format_poll, KEY.sub("", sheet["key"])).strip() + f"\n\n{questions(sheet_steps)}"
-        ways = f"{self.links(name, home)}\n\n" * alone
+        links = f"{self.links(name, home)}\n\n" * is_own_page
         return (
-            f'{sheet["before"]}{ways}<div class="hb-strip" markdown>\n\n{strip}\n\n</div>\n\n'
+            f'{sheet["before"]}{links}<div class="hb-strip" markdown>\n\n{strip}\n\n</div>\n\n'
             f'<div class="hb-key" markdown>\n\n{key}\n\n</div>\n\n{sheet["after"]}'
         )
 
@@ -180,31 +183,33 @@ class Sheets:
         if name not in self.worksheets.chapters():
             return f'<p class="hb-ways">{button}</p>'
         links = ", ".join(
-            f'<a href="{home}{WORKSHEETS}/{name}/{version}.html">{version}</a>'
-            f' (<a href="{home}{WORKSHEETS}/{name}/{version}-key.html">key</a>)'
+            f'<a href="{home}{WORKSHEETS_FOLDER}/{name}/{version}.html">{version}</a>'
+            f' (<a href="{home}{WORKSHEETS_FOLDER}/{name}/{version}-key.html">key</a>)'
             for version in self.worksheets.VERSIONS
         )
         return f'<p class="hb-ways">{button} Worksheets with fresh numbers: {links}</p>'
 
-    def step(self, name: str, number: int, step: Step, begins: dict, home: str, alone: bool) -> str:
-        drawn_board, picture = self.boards[name], f"{home}{FOLDER}/{name}/{number + 1}"
-        shows = escape(drawn_board.step_descriptions[number])
-        before = " ".join(f"{home}{FOLDER}/{name}/{each}" for each in asks(drawn_board, number + 1))
-        ask = f' data-ask="{before}"' if before else ""
-        minutes = "".join(f' data-m{version}="{each}"' for version, each in step.minutes.items())
-        anchor = f' id="step-{number + 1}"' if alone else ""
-        speech = format_speech(step.speech) * alone
+    def step(self, name: str, number: int, step: Step, starts: dict, home: str, is_own_page: bool) -> str:
+        drawn_board, picture = self.boards[name], f"{home}{BOARDS_FOLDER}/{name}/{number + 1}"
+        description = escape(drawn_board.step_descriptions[number])
+        ask_pictures = " ".join(
+            f"{home}{BOARDS_FOLDER}/{name}/{each}" for each in pictures_before_answers(drawn_board, number + 1)
+        )
+        ask = f' data-ask="{ask_pictures}"' if ask_pictures else ""
+        minutes_data = "".join(f' data-m{version}="{each}"' for version, each in step.minutes.items())
+        anchor = f' id="step-{number + 1}"' if is_own_page else ""
+        speech = format_speech(step.speech) * is_own_page
         return (
-            f'<div class="hb-step"{anchor}{minutes} markdown>\n\n'
-            f'<figure class="hb-step__board"><a href="{picture}.svg"><img src="{picture}.svg" alt="{shows}"{ask} '
+            f'<div class="hb-step"{anchor}{minutes_data} markdown>\n\n'
+            f'<figure class="hb-step__board"><a href="{picture}.svg"><img src="{picture}.svg" alt="{description}"{ask} '
             f'loading="lazy" width="960" height="540"></a></figure>\n\n'
-            f"{format_times(step, {version: at[number] for version, at in begins.items()})}\n\n"
+            f"{format_times(step, {version: minutes[number] for version, minutes in starts.items()})}\n\n"
             f'<div class="hb-step__draw" markdown>\n\n{step.draw}\n\n</div>\n\n'
             f'<div class="hb-step__say" markdown>\n\n{step.say}\n\n</div>\n\n{speech}</div>'
         )
 
 
-def asks(drawn_board, step: int) -> list[str]:
+def pictures_before_answers(drawn_board, step: int) -> list[str]:
     """The names of a step's pictures with no answer, with one, and so on to all but the last."""
     return [f"{step}-ask{answers or ''}.svg" for answers in range(len(drawn_board.answers(step)))]
 
@@ -212,36 +217,36 @@ def asks(drawn_board, step: int) -> list[str]:
 def format_speech(speech: str) -> str:
     """Returns what is said, done and answered in a step, each line with its class; a speech in paragraphs is folded."""
     parts = speech.split("\n\n")
-    kinds = [next((kind for kind, begins in LINES.items() if begins.match(part)), None) for part in parts]
-    only = [
-        (LINES[kind].match(part)["only"] or "").removeprefix(", ").replace(", ", " or ") if kind else ""
+    kinds = [next((kind for kind, pattern in LINE_KINDS.items() if pattern.match(part)), None) for part in parts]
+    only_in = [
+        (LINE_KINDS[kind].match(part)["only"] or "").removeprefix(", ").replace(", ", " or ") if kind else ""
         for part, kind in zip(parts, kinds, strict=True)
     ]
     if not any(kinds):
         return f'<details class="hb-speech" markdown>\n<summary>The speech</summary>\n\n{speech}\n\n</details>\n\n'
     lines = [
-        LINES[kind].sub("*" if kind == "do" else "", part) if kind else part
+        LINE_KINDS[kind].sub("*" if kind == "do" else "", part) if kind else part
         for part, kind in zip(parts, kinds, strict=True)
     ]
-    shorter = [f' data-only="{versions}"' if versions else "" for versions in only]
-    marked = [
+    attributes = [f' data-only="{versions}"' if versions else "" for versions in only_in]
+    lines_with_class = [
         f"{line}\n{{ .hb-{kind}{versions} }}" if kind else line
-        for line, kind, versions in zip(lines, kinds, shorter, strict=True)
+        for line, kind, versions in zip(lines, kinds, attributes, strict=True)
     ]
-    return f'<div class="hb-speech hb-dialogue" markdown>\n\n{(chr(10) * 2).join(marked)}\n\n</div>\n\n'
+    return f'<div class="hb-speech hb-dialogue" markdown>\n\n{(chr(10) * 2).join(lines_with_class)}\n\n</div>\n\n'
 
 
-def format_times(step: Step, begins: dict[int, int | None]) -> str:
+def format_times(step: Step, starts: dict[int, int | None]) -> str:
     """When the step begins and how long it takes, in the whole lesson and in the shorter ones."""
     shorter = [
-        f"{version}: {clock(begins[version])}, {step.minutes[version]} min"
+        f"{version}: {clock(starts[version])}, {step.minutes[version]} min"
         if version in step.minutes
         else f"{version}: \N{EN DASH}"
-        for version in begins
+        for version in starts
         if version
     ]
     versions = "".join(f"<span>{each}</span>" for each in shorter)
-    return f'<p class="hb-step__time"><b>{clock(begins[0])}</b> {step.minutes[0]} min {versions}</p>'
+    return f'<p class="hb-step__time"><b>{clock(starts[0])}</b> {step.minutes[0]} min {versions}</p>'
 
 
 def clock(minute: int) -> str:
@@ -251,8 +256,8 @@ def clock(minute: int) -> str:
 def questions(steps: list[Step]) -> str:
     """What to ask the room, with the time: for paper, which has no speeches."""
     lines = [
-        f"- {clock(at)} {question[1] or question[2]}"
-        for at, step in zip(start_minutes(steps), steps, strict=True)
+        f"- {clock(minute)} {question[1] or question[2]}"
+        for minute, step in zip(start_minutes(steps), steps, strict=True)
         if (question := ASK.search(step.speech))
     ]
     return '<div class="hb-asks" data-search-exclude markdown>\n\n**To ask**\n\n' + "\n".join(lines) + "\n\n</div>"
@@ -261,19 +266,19 @@ def questions(steps: list[Step]) -> str:
 def format_poll(match: re.Match) -> str:
     """A question and its answers, each with what it shows of whoever chose it."""
     answers = re.sub(r"\n +", " ", match[3])
-    parted = ANSWER.sub(r'- <span class="hb-poll__answer">\1</span><span class="hb-poll__why">: \2</span>', answers)
+    items = ANSWER.sub(r'- <span class="hb-poll__answer">\1</span><span class="hb-poll__why">: \2</span>', answers)
     return (
         f'<div class="hb-poll" data-step="{match[1]}" markdown>\n\n**Poll, after step {match[1]}.** {match[2].strip()}'
-        f"\n\n{parted.strip()}\n\n</div>\n"
+        f"\n\n{items.strip()}\n\n</div>\n"
     )
 
 
-def every(root: Path) -> dict[str, Path]:
+def sheet_pages(root: Path) -> dict[str, Path]:
     """The page of each sheet, by its name."""
     docs = root / "docs"
     pages = [*sorted(docs.glob("chapters/*/sheet.md")), *sorted(docs.glob("whiteboard/*.md"))]
     return {name: page for page in pages if (name := sheet_name(page.relative_to(docs).as_posix()))}
 
 
-def board(folder: str):
+def draw_board(folder: str):
     return import_module(f"scripts.chapters.{folder}.board").board()

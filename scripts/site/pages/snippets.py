@@ -22,7 +22,7 @@ from scripts.site.pages import archive
 
 BUILD = ROOT / "build"
 NOTEBOOKS = BUILD / "snippets"
-STYLES = "\n        <style>"  # what mkdocs-jupyter adds below a notebook: colours that its own template needs
+EXTRA_STYLES = "\n        <style>"  # what mkdocs-jupyter adds below a notebook: colours that its own template needs
 
 
 class Snippets:
@@ -43,9 +43,9 @@ class Snippets:
         settings.templates_dir = str(Path(__file__).parent / "notebook")
         default_filters.update(prose=self.prose, code=self.code, recorded=outputs.output_html)
         # It would export each notebook a second time, as Markdown, to find its headings: the prose is enough for that.
-        convert.nb2md = prose_of
+        convert.nb2md = notebook_prose
         nbconvert2.HTMLExporter = Exporter
-        rendering = cache.digest(("scripts/site", "scripts/records", "mkdocs.yml")), cache.installed()
+        rendering = cache.digest(("scripts/site", "scripts/records", "mkdocs.yml")), cache.installed_packages()
         its_settings["cache_dir"] = str(self.cache.path(rendering))
 
     @cached_property
@@ -70,7 +70,7 @@ class Snippets:
 
     def finish(self, html: str, name: str) -> str:
         """The page of a snippet: below its title what to download, where it ran and how to run it."""
-        return html.partition(STYLES)[0].replace("</h1>", f"</h1>\n{self.fences.about(name)}", 1)
+        return html.partition(EXTRA_STYLES)[0].replace("</h1>", f"</h1>\n{self.fences.about(name)}", 1)
 
     def copy_downloads(self, site_dir: str) -> None:
         """Each snippet, its notebook, and both with the kernels that they import, into the site."""
@@ -87,6 +87,6 @@ class Exporter(HTMLExporter):
     from_notebook_node = TemplateExporter.from_notebook_node
 
 
-def prose_of(path: str) -> str:
+def notebook_prose(path: str) -> str:
     cells = nbformat.read(path, as_version=4).cells
     return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")

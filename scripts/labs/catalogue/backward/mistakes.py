@@ -19,26 +19,26 @@ def weights_of_masked_queries(lse: Tensor) -> Tensor:
     return torch.where(lse == -INF, INF, 0.0)[:, None]
 
 
-def full_blocks(x: Tensor) -> Tensor:
+def only_full_blocks(x: Tensor) -> Tensor:
     """The rows of the blocks that are full."""
     return x[: len(x) // BLOCK_Q * BLOCK_Q]
 
 
-def last_block(x: Tensor) -> Tensor:
+def only_last_block(x: Tensor) -> Tensor:
     """The rows of the last block, which may not be full."""
     return x[(len(x) - 1) // BLOCK_Q * BLOCK_Q :]
 
 
-def rounded(tile: Tensor) -> Tensor:
+def round_to_fp16(tile: Tensor) -> Tensor:
     return tile.half().to(tile.dtype)
 
 
-def rounded_as(tile: Tensor, table: Tensor) -> Tensor:
+def round_to_dtype_of(tile: Tensor, table: Tensor) -> Tensor:
     """``tile`` in FP16 if every number of the table is one of FP16, as those of an FP16 table are."""
-    return rounded(tile) if (table.half() == table).all() else tile
+    return round_to_fp16(tile) if (table.half() == table).all() else tile
 
 
-def dv_from(implementation):
+def dv_with_weights(implementation):
     """A mistake of the weights: ``implementation`` makes them of q, k, lse, scale and causal."""
     return lambda q, k, lse, dout, scale, causal: implementation(q, k, lse, scale, causal).T @ widen(dout)
 
@@ -90,32 +90,34 @@ DV_MISTAKES = (
         "not-itself",
         NOT_ITSELF,
         headings.CAUSAL_TILES,
-        dv_from(lambda q, k, lse, scale, causal: diagonal_masked(weights_of(q, k, lse, scale, causal), causal)),
+        dv_with_weights(lambda q, k, lse, scale, causal: diagonal_masked(weights_of(q, k, lse, scale, causal), causal)),
     ),
     Mistake(
         "first-queries-again",
         FIRST_QUERIES,
         headings.BACKWARD,
-        lambda **given: dv_of(**given | {each: first_block_repeated(given[each]) for each in ("q", "lse", "dout")}),
+        lambda **inputs: dv_of(**inputs | {each: first_block_repeated(inputs[each]) for each in ("q", "lse", "dout")}),
     ),
-    Mistake("no-lse", NO_LSE, headings.LSE, dv_from(lambda q, k, lse, scale, causal: scores_of(q, k, scale).exp())),
+    Mistake(
+        "no-lse", NO_LSE, headings.LSE, dv_with_weights(lambda q, k, lse, scale, causal: scores_of(q, k, scale).exp())
+    ),
     Mistake(
         "own-softmax",
         "Each query's weights are divided by their own sum down the column: queries and keys have changed places.",
         headings.LSE,
-        dv_from(lambda q, k, lse, scale, causal: scores_of(q, k, scale).softmax(0)),
+        dv_with_weights(lambda q, k, lse, scale, causal: scores_of(q, k, scale).softmax(0)),
     ),
     Mistake(
         "scores-not-scaled",
         "The scores are not scaled: lse was computed from scale · (q · k).",
         headings.SCALE,
-        dv_from(lambda q, k, lse, scale, causal: weights_of(q, k, lse, 1.0, causal)),
+        dv_with_weights(lambda q, k, lse, scale, causal: weights_of(q, k, lse, 1.0, causal)),
     ),
     Mistake(
         "base-two",
         "The weights are powers of 2: use tl.exp, or multiply scores and lse by log₂ e before tl.exp2.",
         headings.LSE,
-        dv_from(lambda q, k, lse, scale, causal: weights_of(q, k, lse, scale, causal) ** math.log(2)),
+        dv_with_weights(lambda q, k, lse, scale, causal: weights_of(q, k, lse, scale, causal) ** math.log(2)),
     ),
     Mistake(
         "not-transposed",
@@ -127,38 +129,40 @@ DV_MISTAKES = (
         "last-queries-missing",
         LAST_QUERIES,
         headings.BACKWARD,
-        lambda **given: dv_of(**given | {each: full_blocks(given[each]) for each in ("q", "lse", "dout")}),
+        lambda **inputs: dv_of(**inputs | {each: only_full_blocks(inputs[each]) for each in ("q", "lse", "dout")}),
     ),
     Mistake(
         "never-added-up",
         ONLY_LAST_BLOCK,
         headings.BACKWARD,
-        lambda **given: dv_of(**given | {each: last_block(given[each]) for each in ("q", "lse", "dout")}),
+        lambda **inputs: dv_of(**inputs | {each: only_last_block(inputs[each]) for each in ("q", "lse", "dout")}),
     ),
     Mistake(
         "not-causal",
         NOT_CAUSAL,
         headings.CAUSAL_TILES,
-        dv_from(lambda q, k, lse, scale, causal: weights_of(q, k, lse, scale, False)),
+        dv_with_weights(lambda q, k, lse, scale, causal: weights_of(q, k, lse, scale, False)),
     ),
-    Mistake("causal-backwards", MASK_REVERSED, headings.CAUSAL_TILES, dv_from(mask_reversed)),
+    Mistake("causal-backwards", MASK_REVERSED, headings.CAUSAL_TILES, dv_with_weights(mask_reversed)),
     Mistake(
         "saw-nothing",
         SAW_NOTHING,
         headings.LSE,
-        dv_from(lambda q, k, lse, scale, causal: weights_of(q, k, lse, scale, causal) + weights_of_masked_queries(lse)),
+        dv_with_weights(
+            lambda q, k, lse, scale, causal: weights_of(q, k, lse, scale, causal) + weights_of_masked_queries(lse)
+        ),
     ),
     Mistake(
         "rounded",
         ROUNDED,
         headings.BACKWARD,
-        dv_from(lambda q, k, lse, scale, causal: rounded(weights_of(q, k, lse, scale, causal))),
+        dv_with_weights(lambda q, k, lse, scale, causal: round_to_fp16(weights_of(q, k, lse, scale, causal))),
     ),
     Mistake(
         "rounded-as-inputs",
         ROUNDED_AS_INPUTS,
         headings.BACKWARD,
-        dv_from(lambda q, k, lse, scale, causal: rounded_as(weights_of(q, k, lse, scale, causal), q)),
+        dv_with_weights(lambda q, k, lse, scale, causal: round_to_dtype_of(weights_of(q, k, lse, scale, causal), q)),
     ),
 )
 

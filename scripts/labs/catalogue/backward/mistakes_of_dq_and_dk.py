@@ -19,10 +19,10 @@ from scripts.labs.catalogue.backward.mistakes import (
     SAW_NOTHING,
     diagonal_masked,
     first_block_repeated,
-    full_blocks,
-    last_block,
-    rounded,
-    rounded_as,
+    only_full_blocks,
+    only_last_block,
+    round_to_dtype_of,
+    round_to_fp16,
     weights_of_masked_queries,
 )
 from scripts.labs.catalogue.backward.truth import dk_of, dq_of, dscores_of, scores_of, weights_of
@@ -39,8 +39,8 @@ def dk_and_dq_from(implementation):
         return implementation(weights_of(q, k, lse, scale, causal), dweights, delta[:, None])
 
     return (
-        lambda **given: dscores(**given) @ widen(given["k"]) * given["scale"],
-        lambda **given: dscores(**given).T @ widen(given["q"]) * given["scale"],
+        lambda **inputs: dscores(**inputs) @ widen(inputs["k"]) * inputs["scale"],
+        lambda **inputs: dscores(**inputs).T @ widen(inputs["q"]) * inputs["scale"],
     )
 
 
@@ -51,26 +51,26 @@ NO_DELTA_FORMS = dk_and_dq_from(lambda weights, dweights, delta: weights * dweig
 PLUS_FORMS = dk_and_dq_from(lambda weights, dweights, delta: weights * (dweights + delta))
 BRACKETS_FORMS = dk_and_dq_from(lambda weights, dweights, delta: weights * dweights - delta)
 NO_WEIGHTS_FORMS = dk_and_dq_from(lambda weights, dweights, delta: dweights - delta)
-ROUNDED_FORMS = dk_and_dq_from(lambda weights, dweights, delta: rounded(weights * (dweights - delta)))
+ROUNDED_FORMS = dk_and_dq_from(lambda weights, dweights, delta: round_to_fp16(weights * (dweights - delta)))
 
 
 def without_lse(q, k, v, dout, lse, delta, scale, causal) -> Tensor:
     return scores_of(q, k, scale).exp() * (widen(dout) @ widen(v).T - delta[:, None])
 
 
-def saw_nothing(**given) -> Tensor:
-    return dscores_of(**given) + weights_of_masked_queries(given["lse"]) * (
-        widen(given["dout"]) @ widen(given["v"]).T - given["delta"][:, None]
+def dscores_without_empty_rows_masked(**inputs) -> Tensor:
+    return dscores_of(**inputs) + weights_of_masked_queries(inputs["lse"]) * (
+        widen(inputs["dout"]) @ widen(inputs["v"]).T - inputs["delta"][:, None]
     )
 
 
-def mask_reversed_dscores(**given) -> Tensor:
-    dscores = dscores_of(**given | {"causal": False})
-    return dscores.triu() if given["causal"] else dscores
+def mask_reversed_dscores(**inputs) -> Tensor:
+    dscores = dscores_of(**inputs | {"causal": False})
+    return dscores.triu() if inputs["causal"] else dscores
 
 
-def last_keys_alone(**given) -> Tensor:
-    dscores = dscores_of(**given)
+def dscores_of_last_keys(**inputs) -> Tensor:
+    dscores = dscores_of(**inputs)
     keys = torch.arange(dscores.shape[1]) // BLOCK_K
     return dscores.masked_fill(keys < keys[-1], 0)
 
@@ -82,62 +82,64 @@ DQ_MISTAKES = (
     Mistake(
         "no-weights", "dweights - delta is never multiplied by the weights.", headings.BACKWARD, NO_WEIGHTS_FORMS[0]
     ),
-    Mistake("no-lse", NO_LSE, headings.LSE, lambda **given: without_lse(**given) @ widen(given["k"]) * given["scale"]),
+    Mistake(
+        "no-lse", NO_LSE, headings.LSE, lambda **inputs: without_lse(**inputs) @ widen(inputs["k"]) * inputs["scale"]
+    ),
     Mistake(
         "not-scaled",
         "The sum is not scaled: scores were scaled forwards, so the gradient is scaled once more at the end.",
         headings.SCALE,
-        lambda **given: dscores_of(**given) @ widen(given["k"]),
+        lambda **inputs: dscores_of(**inputs) @ widen(inputs["k"]),
     ),
     Mistake(
         "scaled-twice",
         "The sum is scaled twice: once at the end is enough.",
         headings.SCALE,
-        lambda **given: dq_of(**given) * given["scale"],
+        lambda **inputs: dq_of(**inputs) * inputs["scale"],
     ),
     Mistake(
         "blend-of-values",
         "dscores is multiplied by the values, and the keys are wanted.",
         headings.BACKWARD,
-        lambda **given: dscores_of(**given) @ widen(given["v"]) * given["scale"],
+        lambda **inputs: dscores_of(**inputs) @ widen(inputs["v"]) * inputs["scale"],
     ),
     Mistake(
         "keys-for-values",
         "dweights is dout times the keys, and the values are wanted: dweights = dout · vᵀ.",
         headings.BACKWARD,
-        lambda **given: dq_of(**given | {"v": given["k"]}),
+        lambda **inputs: dq_of(**inputs | {"v": inputs["k"]}),
     ),
     Mistake(
         "never-added-up",
         "Only the last block of keys counts: each turn of the loop must add to what the earlier ones left.",
         headings.BACKWARD,
-        lambda **given: last_keys_alone(**given) @ widen(given["k"]) * given["scale"],
+        lambda **inputs: dscores_of_last_keys(**inputs) @ widen(inputs["k"]) * inputs["scale"],
     ),
     Mistake(
         "not-itself",
         NOT_ITSELF,
         headings.CAUSAL_TILES,
-        lambda **given: diagonal_masked(dscores_of(**given), given["causal"]) @ widen(given["k"]) * given["scale"],
+        lambda **inputs: diagonal_masked(dscores_of(**inputs), inputs["causal"]) @ widen(inputs["k"]) * inputs["scale"],
     ),
-    Mistake("not-causal", NOT_CAUSAL, headings.CAUSAL_TILES, lambda **given: dq_of(**given | {"causal": False})),
+    Mistake("not-causal", NOT_CAUSAL, headings.CAUSAL_TILES, lambda **inputs: dq_of(**inputs | {"causal": False})),
     Mistake(
         "causal-backwards",
         MASK_REVERSED,
         headings.CAUSAL_TILES,
-        lambda **given: mask_reversed_dscores(**given) @ widen(given["k"]) * given["scale"],
+        lambda **inputs: mask_reversed_dscores(**inputs) @ widen(inputs["k"]) * inputs["scale"],
     ),
     Mistake(
         "saw-nothing",
         SAW_NOTHING,
         headings.LSE,
-        lambda **given: saw_nothing(**given) @ widen(given["k"]) * given["scale"],
+        lambda **inputs: dscores_without_empty_rows_masked(**inputs) @ widen(inputs["k"]) * inputs["scale"],
     ),
     Mistake("rounded", ROUNDED, headings.BACKWARD, ROUNDED_FORMS[0]),
     Mistake(
         "rounded-as-inputs",
         ROUNDED_AS_INPUTS,
         headings.BACKWARD,
-        lambda **given: rounded_as(dscores_of(**given), given["q"]) @ widen(given["k"]) * given["scale"],
+        lambda **inputs: round_to_dtype_of(dscores_of(**inputs), inputs["q"]) @ widen(inputs["k"]) * inputs["scale"],
     ),
 )
 
@@ -152,76 +154,82 @@ DK_MISTAKES = (
         "not-transposed",
         "It is dscores · q: for a key the sum goes over the queries, so dscores has to be transposed.",
         headings.BACKWARD,
-        lambda **given: dscores_of(**given) @ widen(given["q"]) * given["scale"],
+        lambda **inputs: dscores_of(**inputs) @ widen(inputs["q"]) * inputs["scale"],
     ),
     Mistake(
         "times-keys",
         "dscoresᵀ is multiplied by the keys, and the queries are wanted.",
         headings.BACKWARD,
-        lambda **given: dscores_of(**given).T @ widen(given["k"]) * given["scale"],
+        lambda **inputs: dscores_of(**inputs).T @ widen(inputs["k"]) * inputs["scale"],
     ),
     Mistake(
         "not-scaled",
         "The sum is not scaled: scores were scaled forwards, so the gradient is scaled once more at the end.",
         headings.SCALE,
-        lambda **given: dscores_of(**given).T @ widen(given["q"]),
+        lambda **inputs: dscores_of(**inputs).T @ widen(inputs["q"]),
     ),
     Mistake(
         "last-queries-missing",
         LAST_QUERIES,
         headings.BACKWARD,
-        lambda **given: dk_of(**given | {each: full_blocks(given[each]) for each in ("q", "dout", "lse", "delta")}),
+        lambda **inputs: dk_of(
+            **inputs | {each: only_full_blocks(inputs[each]) for each in ("q", "dout", "lse", "delta")}
+        ),
     ),
     Mistake(
         "never-added-up",
         ONLY_LAST_BLOCK,
         headings.BACKWARD,
-        lambda **given: dk_of(**given | {each: last_block(given[each]) for each in ("q", "dout", "lse", "delta")}),
+        lambda **inputs: dk_of(
+            **inputs | {each: only_last_block(inputs[each]) for each in ("q", "dout", "lse", "delta")}
+        ),
     ),
     Mistake(
         "keys-for-values",
         "dweights is dout times the keys, and the values are wanted: dweights = dout · vᵀ.",
         headings.BACKWARD,
-        lambda **given: dk_of(**given | {"v": given["k"]}),
+        lambda **inputs: dk_of(**inputs | {"v": inputs["k"]}),
     ),
     Mistake(
         "times-dout",
         "dscoresᵀ is multiplied by dout, and the queries are wanted.",
         headings.BACKWARD,
-        lambda **given: dscores_of(**given).T @ widen(given["dout"]) * given["scale"],
+        lambda **inputs: dscores_of(**inputs).T @ widen(inputs["dout"]) * inputs["scale"],
     ),
     Mistake(
         "first-queries-again",
         FIRST_QUERIES,
         headings.BACKWARD,
-        lambda **given: dk_of(
-            **given | {each: first_block_repeated(given[each]) for each in ("q", "dout", "lse", "delta")}
+        lambda **inputs: dk_of(
+            **inputs | {each: first_block_repeated(inputs[each]) for each in ("q", "dout", "lse", "delta")}
         ),
     ),
     Mistake(
         "not-itself",
         NOT_ITSELF,
         headings.CAUSAL_TILES,
-        lambda **given: diagonal_masked(dscores_of(**given), given["causal"]).T @ widen(given["q"]) * given["scale"],
+        lambda **inputs: (
+            diagonal_masked(dscores_of(**inputs), inputs["causal"]).T @ widen(inputs["q"]) * inputs["scale"]
+        ),
     ),
-    Mistake("not-causal", NOT_CAUSAL, headings.CAUSAL_TILES, lambda **given: dk_of(**given | {"causal": False})),
+    Mistake("not-causal", NOT_CAUSAL, headings.CAUSAL_TILES, lambda **inputs: dk_of(**inputs | {"causal": False})),
     Mistake(
         "causal-backwards",
         MASK_REVERSED,
         headings.CAUSAL_TILES,
-        lambda **given: mask_reversed_dscores(**given).T @ widen(given["q"]) * given["scale"],
+        lambda **inputs: mask_reversed_dscores(**inputs).T @ widen(inputs["q"]) * inputs["scale"],
     ),
     Mistake(
         "saw-nothing",
         SAW_NOTHING,
         headings.LSE,
-        lambda **given: saw_nothing(**given).T @ widen(given["q"]) * given["scale"],
+        lambda **inputs: dscores_without_empty_rows_masked(**inputs).T @ widen(inputs["q"]) * inputs["scale"],
     ),
     Mistake("rounded", ROUNDED, headings.BACKWARD, ROUNDED_FORMS[1]),
     Mistake(
         "rounded-as-inputs",
         ROUNDED_AS_INPUTS,
         headings.BACKWARD,
-        lambda **given: rounded_as(dscores_of(**given), given["q"]).T @ widen(given["q"]) * given["scale"],
+        lambda **inputs: round_to_dtype_of(dscores_of(**inputs), inputs["q"]).T @ widen(inputs["q"]) * inputs["scale"],
     ),
 )

@@ -38,12 +38,12 @@ def delta_of(out, dout) -> Tensor:
     return (widen(out) * widen(dout)).sum(1)
 
 
-def dq_of(**given) -> Tensor:
-    return dscores_of(**given) @ widen(given["k"]) * given["scale"]
+def dq_of(**inputs) -> Tensor:
+    return dscores_of(**inputs) @ widen(inputs["k"]) * inputs["scale"]
 
 
-def dk_of(**given) -> Tensor:
-    return dscores_of(**given).T @ widen(given["q"]) * given["scale"]
+def dk_of(**inputs) -> Tensor:
+    return dscores_of(**inputs).T @ widen(inputs["q"]) * inputs["scale"]
 
 
 # By what an error is measured: terms cancel, so by the root of the sum of their squares.
@@ -62,9 +62,9 @@ def error_scale_of_dscores(q, k, v, dout, lse, delta, scale, causal) -> Tensor:
     return weights_of(q, k, lse, scale, causal) * (dweights + delta.abs()[:, None])
 
 
-def error_scale_of_dq(**given) -> Tensor:
-    return (error_scale_of_dscores(**given).square() @ given["k"].square()).sqrt() * given["scale"]
+def error_scale_of_dq(**inputs) -> Tensor:
+    return (error_scale_of_dscores(**inputs).square() @ inputs["k"].square()).sqrt() * inputs["scale"]
 
 
-def error_scale_of_dk(**given) -> Tensor:
-    return (error_scale_of_dscores(**given).square().T @ given["q"].square()).sqrt() * given["scale"]
+def error_scale_of_dk(**inputs) -> Tensor:
+    return (error_scale_of_dscores(**inputs).square().T @ inputs["q"].square()).sqrt() * inputs["scale"]

@@ -14,7 +14,7 @@ from scripts.labs.lab import SEEDS, Case, Task, normal
 
 def cases():
     yield case("full blocks, no mask", 1, False, 1, 16, 32)
-    yield case("full blocks, no mask, large scores", 2, False, 1, 16, 16, times=60.0)
+    yield case("full blocks, no mask, large scores", 2, False, 1, 16, 16, factor=60.0)
     yield case("keys that end in a block", 1, False, 1, 16, 21)
     yield case("three heads, queries that end in a block", 2, False, 3, 19, 16)
     yield case("causal, three blocks of each", 1, True, 1, 48, 48)
@@ -24,11 +24,11 @@ def cases():
     yield case("causal, more queries than keys", 1, True, 1, 36, 20)
     yield case("a single query and a single key", 1, True, 1, 1, 1)
     yield case("a single query, causal, and many keys", 2, True, 1, 1, 33)
-    yield case("causal, large scores", 3, True, 1, 18, 18, times=60.0)
-    yield case("ragged, and all scores near -20,000", 2, False, 1, 5, 19, below=True)
-    yield case("causal, FP16", 1, True, 1, 21, 21, 32, times=3.0, dtype=torch.float16)
-    apart = {"q": "transposed", "k": "rows apart", "v": "transposed", "out": "transposed", "lse": "every second"}
-    yield case("causal, tables that are not contiguous", 1, True, 2, 18, 18, layouts=apart)
+    yield case("causal, large scores", 3, True, 1, 18, 18, factor=60.0)
+    yield case("ragged, and all scores near -20,000", 2, False, 1, 5, 19, negative_scores=True)
+    yield case("causal, FP16", 1, True, 1, 21, 21, 32, factor=3.0, dtype=torch.float16)
+    layouts = {"q": "transposed", "k": "rows apart", "v": "transposed", "out": "transposed", "lse": "every second"}
+    yield case("causal, tables that are not contiguous", 1, True, 2, 18, 18, layouts=layouts)
     yield case("a few queries, 300 keys", 2, False, 1, 5, 300, 32)
     yield case("no keys at all", 1, False, 1, 5, 0)
     yield case("no keys at all, causal", 1, True, 1, 5, 0)
@@ -36,11 +36,11 @@ def cases():
 
 def case(
     name: str, seed: int, is_causal: bool, heads: int, queries: int, keys: int, dim: int = 16, *,
-    times: float = 1.0, below: bool = False, dtype: torch.dtype = torch.float32, layouts=None,
+    factor: float = 1.0, negative_scores: bool = False, dtype: torch.dtype = torch.float32, layouts=None,
 ) -> Case:  # fmt: skip
     q, k, v = (normal(seed + 10 * i, heads, rows, dim) for i, rows in enumerate((queries, keys, keys)))
-    q = q * times
-    if below:
+    q = q * factor
+    if negative_scores:
         q, k = 70 + 0.03 * q, 0.03 * k - 4 * 280 / dim
     inputs = {"q": q.to(dtype), "k": k.to(dtype), "v": v.to(dtype), "is_causal": is_causal}
     return Case(name, inputs, {"out": torch.empty_like(inputs["q"]), "lse": torch.empty(heads, queries)}, layouts or {})
@@ -63,21 +63,21 @@ def reads_the_future(accesses: list[Access], case: Case) -> str:
     if not case.inputs["is_causal"] or case.layouts:
         return ""
     rows, dim = case.outputs["out"].shape[1:]
-    last: dict[tuple, int] = {}
+    last_rows: dict[tuple, int] = {}
     for each in accesses:
         if each.table == "out" and each.kind == "writes" and (each.places >= 0).any():
             first = int(each.places[each.places >= 0].min()) // dim % rows
             row = first + each.places.size // dim - 1  # also of a block that is not full
-            last[each.program] = max(row, last.get(each.program, 0))
+            last_rows[each.program] = max(row, last_rows.get(each.program, 0))
     for each in accesses:
-        if each.table in ("k", "v") and each.program in last and (each.places >= 0).any():
+        if each.table in ("k", "v") and each.program in last_rows and (each.places >= 0).any():
             first = int(each.places[each.places >= 0].min()) // dim % case.inputs["k"].shape[1]
-            if first > last[each.program]:
+            if first > last_rows[each.program]:
                 program = program_name(each.program)
                 return (
                     f"the numbers are right, but {program} reads a tile of {each.table} that begins at row "
-                    f"{first}. Its block of queries ends at row {last[each.program]}, so none of them sees a key of "
-                    "that tile: end the loop before it. Chapter 8, *Causal: half the tiles*, has the bounds"
+                    f"{first}. Its block of queries ends at row {last_rows[each.program]}, so none of them sees a key "
+                    "of that tile: end the loop before it. Chapter 8, *Causal: half the tiles*, has the bounds"
                 )
     return ""
 

@@ -14,19 +14,19 @@ from scripts.labs.catalogue.causal_and_ragged.wrong_implementations import (
     empty_row_divided,
     empty_row_lse_zero,
     empty_row_unwritten,
-    full_blocks_alone,
+    last_partial_block_missing,
     last_rows_unwritten,
+    mask_mirrored,
     masked_to_zero,
     masked_to_zero_everywhere,
     maximum_from_zero,
-    mirrored,
     not_rescaled,
     padded,
     programs_swapped,
     unless_causal,
     with_mask,
 )
-from scripts.labs.catalogue.flash_forward.mistakes import MISTAKES as OF_FULL_BLOCKS
+from scripts.labs.catalogue.flash_forward.mistakes import MISTAKES as FLASH_FORWARD_MISTAKES
 from scripts.labs.lab import Mistake
 
 MISTAKES = (
@@ -41,7 +41,7 @@ MISTAKES = (
         "last-keys-missing",
         "The keys of the last block, which is not full, are missing.",
         headings.BLOCK_OF_SCORES,
-        full_blocks_alone,
+        last_partial_block_missing,
     ),
     Mistake(
         "keys-end-with-queries",
@@ -97,7 +97,7 @@ MISTAKES = (
             f"mirrored{', every tile read' * every_tile}{', guarded' * guarded}",
             "The mask is mirrored: a query sees what comes after it, and not what came before.",
             headings.MASKS,
-            mirrored(every_tile, guarded),
+            mask_mirrored(every_tile, guarded),
         )
         for every_tile in (False, True)
         for guarded in (False, True)
@@ -151,7 +151,11 @@ MISTAKES = (
         "The mask is aligned at the bottom right, so that the last query sees all keys of its tiles. Here it is "
         "aligned at the top left, as PyTorch's is: query 0 sees key 0, whatever the lengths.",
         headings.SDPA,
-        with_mask(lambda *given: bottom_right(*given) | (given[2] & (given[1] // BLOCK > given[0] // BLOCK))),
+        with_mask(
+            lambda query, key, is_causal, q, k: (
+                bottom_right(query, key, is_causal, q, k) | (is_causal & (key // BLOCK > query // BLOCK))
+            )
+        ),
     ),
     Mistake(
         "hidden-is-zero",
@@ -219,6 +223,6 @@ MISTAKES += (
 NAMED = {mistake.name for mistake in MISTAKES}
 MISTAKES += tuple(
     replace(mistake, implementation=unless_causal(mistake.implementation))
-    for mistake in OF_FULL_BLOCKS
+    for mistake in FLASH_FORWARD_MISTAKES
     if mistake.name not in NAMED
 )

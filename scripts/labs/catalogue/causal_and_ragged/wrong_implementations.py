@@ -66,7 +66,7 @@ def masked_to_zero_everywhere(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) 
     return attention(scores, v, torch.zeros_like(scores, dtype=torch.bool))
 
 
-def mirrored(every_tile: bool, guarded: bool) -> Callable[..., OutputAndLse]:
+def mask_mirrored(every_tile: bool, guarded: bool) -> Callable[..., OutputAndLse]:
     """Of a query behind the first block the first tile is all hidden: minus infinity minus minus infinity."""
 
     def implementation(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
@@ -83,16 +83,16 @@ def mirrored(every_tile: bool, guarded: bool) -> Callable[..., OutputAndLse]:
 
 def padded(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
     """Places behind the last key count as keys of zeros."""
-    more = -k.shape[-2] % BLOCK
-    k, v = (torch.cat([x, x.new_zeros(*x.shape[:-2], more, x.shape[-1])], -2) for x in (k, v))
+    padding = -k.shape[-2] % BLOCK
+    k, v = (torch.cat([x, x.new_zeros(*x.shape[:-2], padding, x.shape[-1])], -2) for x in (k, v))
     return flash(q, k, v, is_causal)
 
 
-def full_blocks_alone(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
+def last_partial_block_missing(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
     """The keys of the last block, which is not full, are missing."""
-    kept = k.shape[-2] // BLOCK * BLOCK
-    found = flash(q, k[..., :kept, :], v[..., :kept, :], is_causal)
-    return found if kept else (found[0] / 0.0, found[1])
+    full_length = k.shape[-2] // BLOCK * BLOCK
+    output_and_lse = flash(q, k[..., :full_length, :], v[..., :full_length, :], is_causal)
+    return output_and_lse if full_length else (output_and_lse[0] / 0.0, output_and_lse[1])
 
 
 def last_rows_unwritten(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:

@@ -12,7 +12,8 @@ from scripts.labs.grading.accesses import Access, program_name
 from scripts.labs.lab import Case, Mistake, Task, normal
 from scripts.labs.phrases import heading_in_words
 
-BLOCK, TILE = 256, 32  # as the start file has them
+BLOCK = 256  # numbers that a program copies, as the start file has it
+TILE = 32  # rows and columns that a program transposes, as the start file has it
 SEGMENT = 128  # bytes
 TOLERATED = 2  # times the segments that would hold the numbers
 
@@ -45,9 +46,9 @@ def case(table: Tensor, name: str, transposed: bool, **layouts: str) -> Case:
 
 def touches_many_segments(accesses: list[Access], case: Case) -> str:
     """Whether a program's loads and stores touch few segments, in tables whose rows are whole segments."""
-    random_cases = case.inputs | case.outputs
+    tables = case.inputs | case.outputs
     for name, kind in (("x", "reads"), ("out", "writes")):
-        table = random_cases[name]
+        table = tables[name]
         size = table.element_size()
         if case.layouts.get(name) or table.shape[1] * size % SEGMENT:
             continue
@@ -56,24 +57,24 @@ def touches_many_segments(accesses: list[Access], case: Case) -> str:
             return f"no kernel {kind} {name}: the numbers were moved before the launch, or after it"
         if any(not each.table for each in accesses):
             return "a kernel reads or writes a table that your function made: x and out are enough"
-        touched = [segments(each) for each in own_accesses]
-        if sum(touched) <= TOLERATED * table.numel() * size / SEGMENT:
+        segment_counts = [segments(each) for each in own_accesses]
+        if sum(segment_counts) <= TOLERATED * table.numel() * size / SEGMENT:
             continue
-        worst = own_accesses[int(np.argmax(touched))]
+        worst = own_accesses[int(np.argmax(segment_counts))]
         numbers = int((worst.places >= 0).sum())
         least = -(-numbers * size // SEGMENT)
-        read = f"Read {heading_in_words(heading(headings.COALESCING))}"
-        if max(touched) <= TOLERATED * least:
+        advice = f"Read {heading_in_words(heading(headings.COALESCING))}"
+        if max(segment_counts) <= TOLERATED * least:
             return (
                 f"the numbers are right, but {name} is {table.numel() * size // SEGMENT} segments of {SEGMENT} bytes "
-                f"long, and the programs touch {sum(touched)}, one and the same again and again: each {kind} only "
-                f"{numbers} of its numbers at once. {read}"
+                f"long, and the programs touch {sum(segment_counts)}, one and the same again and again: each {kind} "
+                f"only {numbers} of its numbers at once. {advice}"
             )
         program = program_name(worst.program)
         return (
             f"the numbers are right, but {program} {kind} {numbers} numbers of {name} at once that lie in "
-            f"{max(touched)} segments of {SEGMENT} bytes, and {least} would hold them. {describe_runs(worst)}; wanted "
-            f"are runs of {SEGMENT // size} neighbours or more. {read}"
+            f"{max(segment_counts)} segments of {SEGMENT} bytes, and {least} would hold them. {describe_runs(worst)}; "
+            f"wanted are runs of {SEGMENT // size} neighbours or more. {advice}"
         )
     return ""
 
@@ -110,14 +111,14 @@ def unwritten(x: Tensor, where: Tensor) -> Tensor:
 
 def tiles_in_place(x: Tensor) -> Tensor:
     """Each tile is turned, and stays where it is."""
-    found = torch.full_like(x.T, torch.nan)
+    out = torch.full_like(x.T, torch.nan)
     for i in range(0, len(x), TILE):
         for j in range(0, x.shape[1], TILE):
             tile = x[i : i + TILE, j : j + TILE].T
-            there = found[i : i + TILE, j : j + TILE]
-            if there.shape == tile.shape:
-                there.copy_(tile)
-    return found
+            target = out[i : i + TILE, j : j + TILE]
+            if target.shape == tile.shape:
+                target.copy_(tile)
+    return out
 
 
 def diagonal(x: Tensor) -> Tensor:

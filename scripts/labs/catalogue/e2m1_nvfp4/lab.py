@@ -50,21 +50,21 @@ def random_codes(seed: int, *shape: int) -> Tensor:
 
 def named_tables() -> dict[str, Tensor]:
     """Name -> table.  In the first the tensor's scale is 0.5 and the first block is that of chapter 10."""
-    loud = torch.zeros(1, 16)
-    loud[0, 3] = 1344.0
-    quiet = torch.cat([normal(1, 1, 16) * 1e-6, normal(2, 1, 16) * 10], -1)
-    named = {"the block by hand": torch.cat([torch.tensor([BY_HAND]), loud], -1)}
-    named |= {f"3 rows of 32, seed {seed}": normal(seed, 3, 32) for seed in SEEDS}
+    outlier_block = torch.zeros(1, 16)
+    outlier_block[0, 3] = 1344.0
+    tiny_block = torch.cat([normal(1, 1, 16) * 1e-6, normal(2, 1, 16) * 10], -1)
+    by_name = {"the block by hand": torch.cat([torch.tensor([BY_HAND]), outlier_block], -1)}
+    by_name |= {f"3 rows of 32, seed {seed}": normal(seed, 3, 32) for seed in SEEDS}
     outlier = normal(3, 2, 32)
     outlier[:, 5] = -45.0
-    named["a loud channel, below 0"] = outlier
-    named["numbers of 10³⁰"] = normal(2, 1, 32) * 1e30
-    named["numbers of 10⁻³⁰"] = normal(1, 1, 32) * 1e-30
-    named["a block of zeros"] = torch.cat([torch.zeros(1, 16), normal(3, 1, 16)], -1)
-    named["all zeros"] = torch.zeros(2, 16)
-    named["a block too small for its scale"] = quiet
-    named["the same in numbers of 10⁹"] = quiet * 1e8  # 0 only after a division by the tensor's scale
-    return named
+    by_name["a loud channel, below 0"] = outlier
+    by_name["numbers of 10³⁰"] = normal(2, 1, 32) * 1e30
+    by_name["numbers of 10⁻³⁰"] = normal(1, 1, 32) * 1e-30
+    by_name["a block of zeros"] = torch.cat([torch.zeros(1, 16), normal(3, 1, 16)], -1)
+    by_name["all zeros"] = torch.zeros(2, 16)
+    by_name["a block too small for its scale"] = tiny_block
+    by_name["the same in numbers of 10⁹"] = tiny_block * 1e8  # 0 only after a division by the tensor's scale
+    return by_name
 
 
 def quantize_cases():
@@ -78,7 +78,7 @@ def dequantize_cases():
         yield Case(name, {"packed": packed, "scales": scales, "tensor_scale": tensor_scale})
 
 
-def no_common_scale(**given) -> Tensor:
+def no_common_scale(**inputs) -> Tensor:
     """An error is measured by the number itself, however large its neighbours are."""
     return torch.zeros(())
 

@@ -62,12 +62,12 @@ def causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return torch.softmax(scores.masked_fill(hidden, -torch.inf), -1) @ v
 
 
-def merged(lse_a: Tensor, lse_b: Tensor, out_a: Tensor, out_b: Tensor) -> Tensor:
-    shares = torch.softmax(torch.stack([lse_a, lse_b], -1), -1).nan_to_num(nan=0.0)
-    return shares[:, :1] * out_a + shares[:, 1:] * out_b
+def merge(lse_a: Tensor, lse_b: Tensor, out_a: Tensor, out_b: Tensor) -> Tensor:
+    weights = torch.softmax(torch.stack([lse_a, lse_b], -1), -1).nan_to_num(nan=0.0)
+    return weights[:, :1] * out_a + weights[:, 1:] * out_b
 
 
-OF_ATTENTION = ("q", "k", "v"), (("N_q", 16), ("N_k", 16), ("N_k", 16)), "q"
+ATTENTION_INPUTS = ("q", "k", "v"), (("N_q", 16), ("N_k", 16), ("N_k", 16)), "q"
 BUGS = (
     Bug("softmax", lambda x: torch.softmax(x, -1), ("x",), (("M", "N"),), "x"),
     Bug("sums", lambda x: x.sum(-1), ("x",), (("M", "N"),), "rows"),
@@ -79,13 +79,13 @@ BUGS = (
         "rows",
         torch.float16,
     ),
-    Bug("rescaled", attention, *OF_ATTENTION),
-    Bug("ragged", attention, *OF_ATTENTION),
+    Bug("rescaled", attention, *ATTENTION_INPUTS),
+    Bug("ragged", attention, *ATTENTION_INPUTS),
     Bug("causal", causal, ("q", "k", "v"), (("N", 16), ("N", 16), ("N", 16)), "q"),
-    Bug("strided", attention, *OF_ATTENTION, strided=True),
+    Bug("strided", attention, *ATTENTION_INPUTS, strided=True),
     Bug(
         "merged",
-        merged,
+        merge,
         ("lse_a", "lse_b", "out_a", "out_b"),
         (("M",), ("M",), ("M", 16), ("M", 16)),
         "out_a",
@@ -112,8 +112,8 @@ def judge_whole(lab: Lab, functions: dict[str, Callable], file: str, verdict: Ve
         name = f"expose_{bug.kernel}"
         try:
             with time_limit(SECONDS, PATIENCE * SECONDS):
-                given = functions[name]()
-            verdict.remarks.append(f"{name}: found. {reveal_bug(lab, bug, name, checked_inputs(bug, name, given))}.")
+                returned = functions[name]()
+            verdict.remarks.append(f"{name}: found. {reveal_bug(lab, bug, name, checked_inputs(bug, name, returned))}.")
             verdict.cases += 1
             continue
         except Rejected as error:
@@ -126,16 +126,16 @@ def judge_whole(lab: Lab, functions: dict[str, Callable], file: str, verdict: Ve
         )
     rejected.sort(key=lambda each: each.rejection.message == UNWRITTEN)
     if rejected:
-        told = f"{rejected[0].rejection.function}: "  # below, with its line
-        verdict.remarks[:] = [note for note in verdict.remarks if not note.startswith(told)]
+        name_of_rejected = f"{rejected[0].rejection.function}: "  # below, with its line
+        verdict.remarks[:] = [note for note in verdict.remarks if not note.startswith(name_of_rejected)]
         raise rejected[0]
 
 
 @contextmanager
-def time_limit(seconds: float, wait: float):
+def time_limit(seconds: float, wall_seconds: float):
     """Ends what takes longer by an exception, so that the other functions are looked at, too.
 
-    seconds: of processor time   wait: seconds by the clock, for what keeps no processor busy
+    seconds: of processor time   wall_seconds: by the clock, for what keeps no processor busy
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -144,16 +144,16 @@ def time_limit(seconds: float, wait: float):
     def stop(*_) -> None:
         raise RefusedByGrader(f"it did not end within {seconds} s: is there a loop that never ends?")
 
-    timers = {signal.ITIMER_VIRTUAL: (signal.SIGVTALRM, seconds), signal.ITIMER_REAL: (signal.SIGALRM, wait)}
-    were = {sent: signal.signal(sent, stop) for sent, _ in timers.values()}
+    timers = {signal.ITIMER_VIRTUAL: (signal.SIGVTALRM, seconds), signal.ITIMER_REAL: (signal.SIGALRM, wall_seconds)}
+    old_handlers = {signal_number: signal.signal(signal_number, stop) for signal_number, _ in timers.values()}
     for timer, (_, after) in timers.items():
         signal.setitimer(timer, after)
     try:
         yield
     finally:
-        for timer, (sent, _) in timers.items():
+        for timer, (signal_number, _) in timers.items():
             signal.setitimer(timer, 0)
-            signal.signal(sent, were[sent])
+            signal.signal(signal_number, old_handlers[signal_number])
 
 
 def reveal_bug(lab: Lab, bug: Bug, name: str, inputs: dict[str, Tensor]) -> str:
@@ -206,17 +206,17 @@ def layout(x: Tensor) -> str:
     return "rows apart" if x.stride(-1) == 1 else "every second"
 
 
-def describe_returned(given) -> str:
+def describe_returned(returned) -> str:
     """What somebody has returned, in words."""
-    if given is None:
+    if returned is None:
         return "nothing"
-    if isinstance(given, tuple | list) and all(isinstance(x, Tensor) for x in given):
-        return pluralize(len(given), "tensor")
+    if isinstance(returned, tuple | list) and all(isinstance(x, Tensor) for x in returned):
+        return pluralize(len(returned), "tensor")
     names = {int: "a whole number", float: "a number", list: "a list", tuple: "a tuple", Tensor: "one tensor"}
-    return names.get(type(given), f"an object of type {type(given).__name__}")
+    return names.get(type(returned), f"an object of type {type(returned).__name__}")
 
 
-def checked_inputs(bug: Bug, name: str, given) -> dict[str, Tensor]:
+def checked_inputs(bug: Bug, name: str, returned) -> dict[str, Tensor]:
     """The inputs by their names.
 
     Raises:
@@ -226,12 +226,12 @@ def checked_inputs(bug: Bug, name: str, given) -> dict[str, Tensor]:
     def reject(message: str) -> None:
         raise Rejected(Rejection(name, message))
 
-    tensors = given if isinstance(given, tuple | list) else (given,)
+    tensors = returned if isinstance(returned, tuple | list) else (returned,)
     if len(tensors) != len(bug.names) or not all(isinstance(x, Tensor) for x in tensors):
         is_wanted = "a tensor, x, is wanted"
         if len(bug.names) > 1:
             is_wanted = f"{len(bug.names)} tensors, {join_words(bug.names)}, are wanted"
-        reject(f"it returns {describe_returned(given)}, and {is_wanted}")
+        reject(f"it returns {describe_returned(returned)}, and {is_wanted}")
     sizes: dict[str, int] = {}
     for each, x, shape in zip(bug.names, tensors, bug.shapes, strict=True):
         if x.device.type != "cpu":

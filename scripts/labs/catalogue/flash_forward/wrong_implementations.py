@@ -86,11 +86,11 @@ def not_transposed(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
 def per_query_block(implementation: Callable[..., OutputAndLse]) -> Callable[..., OutputAndLse]:
     """The implementation of one block of queries and all keys, for each block of queries."""
 
-    def every(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
-        found = [implementation(each, k, v) for each in q.split(BLOCK, -2)]
-        return torch.cat([out for out, _ in found], -2), torch.cat([lse for _, lse in found], -1)
+    def each_block(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
+        outs_and_lses = [implementation(each, k, v) for each in q.split(BLOCK, -2)]
+        return torch.cat([out for out, _ in outs_and_lses], -2), torch.cat([lse for _, lse in outs_and_lses], -1)
 
-    return every
+    return each_block
 
 
 def down_the_columns(of_maximum: bool, of_sum: bool) -> Callable[..., OutputAndLse]:

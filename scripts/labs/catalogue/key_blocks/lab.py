@@ -21,21 +21,21 @@ def cases():
     yield case("a last block of eight keys", 1, 2, 2 * BLOCK + 8, 32)
     yield Case("worked by hand in chapter 6", by_hand(), {"out": torch.empty(3, 2)})
     yield case("a single key", 2, 1, 1)
-    yield case("large scores", 3, 3, BLOCK + 3, times=100.0)
-    yield case("scores near -20,000", 3, 2, BLOCK + 3, below=True)
-    yield case("FP16 tables, and arithmetic in FP32", 2, 2, BLOCK + 5, 64, times=8.0, dtype=torch.float16)
-    apart = {"q": "transposed", "k": "rows apart", "v": "transposed", "out": "every second"}
-    yield case("tables that are not contiguous", 1, 3, BLOCK + 2, layouts=apart)
+    yield case("large scores", 3, 3, BLOCK + 3, factor=100.0)
+    yield case("scores near -20,000", 3, 2, BLOCK + 3, negative_scores=True)
+    yield case("FP16 tables, and arithmetic in FP32", 2, 2, BLOCK + 5, 64, factor=8.0, dtype=torch.float16)
+    layouts = {"q": "transposed", "k": "rows apart", "v": "transposed", "out": "every second"}
+    yield case("tables that are not contiguous", 1, 3, BLOCK + 2, layouts=layouts)
     yield case("300 keys, d = 32", 2, 2, 300, 32)
 
 
 def case(
     name: str, seed: int, queries: int, keys: int, dim: int = 16, *,
-    times: float = 1.0, below: bool = False, dtype=torch.float32, layouts=None,
+    factor: float = 1.0, negative_scores: bool = False, dtype=torch.float32, layouts=None,
 ) -> Case:  # fmt: skip
     q, k, v = normal(seed, queries, dim), normal(seed + 10, keys, dim), normal(seed + 20, keys, dim)
-    q = q * times
-    if below:
+    q = q * factor
+    if negative_scores:
         q, k = 70 + 0.03 * q, 0.03 * k - 4 * 280 / dim
     inputs = {"q": q.to(dtype), "k": k.to(dtype), "v": v.to(dtype)}
     return Case(name, inputs, {"out": torch.empty_like(inputs["q"])}, layouts or {})

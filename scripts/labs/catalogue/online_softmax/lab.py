@@ -36,9 +36,13 @@ def state_of(scores: Tensor, values: Tensor) -> State:
     return tuple(each.float() for each in block_state(scores.double(), values.double()))
 
 
+def state_inputs(state: State) -> dict[str, Tensor]:
+    running_max, running_sum, accumulator = state
+    return {"running_max": running_max, "running_sum": running_sum, "accumulator": accumulator}
+
+
 def update_case(name: str, state: State, scores: Tensor, values: Tensor, layouts=None) -> Case:
-    names = ("running_max", "running_sum", "accumulator", "scores", "values")
-    return Case(name, dict(zip(names, (*state, scores, values), strict=True)), layouts=layouts or {})
+    return Case(name, state_inputs(state) | {"scores": scores, "values": values}, layouts=layouts or {})
 
 
 def update_cases():
@@ -52,8 +56,8 @@ def update_cases():
             before, block_scores, values = random_state_and_block(seed, width)
             yield update_case(f"5 rows, a block of {width}, seed {seed}", before, block_scores, values)
     before, block_scores, values = random_state_and_block(1, 4)
-    apart = {"scores": "transposed", "values": "rows apart", "accumulator": "every second"}
-    yield update_case("tables that are not contiguous", before, block_scores, values, apart)
+    layouts = {"scores": "transposed", "values": "rows apart", "accumulator": "every second"}
+    yield update_case("tables that are not contiguous", before, block_scores, values, layouts)
     large = state_of(torch.tensor([[9000.0, 9990.0], [-9000.0, -9990.0]]), normal(1, 2, 3))
     yield update_case("large scores", large, torch.tensor([[9991.0, 9989.0], [-9001.0, -9000.5]]), normal(2, 2, 3))
     yield update_case("the first block", empty(5, 3), block_scores, values)
@@ -71,8 +75,10 @@ def random_state_and_block(seed: int, width: int) -> tuple[State, Tensor, Tensor
 
 
 def merge_case(name: str, a: State, b: State, layouts=None) -> Case:
-    names = ("max_a", "sum_a", "accumulator_a", "max_b", "sum_b", "accumulator_b")
-    return Case(name, dict(zip(names, (*a, *b), strict=True)), layouts=layouts or {})
+    (max_a, sum_a, accumulator_a), (max_b, sum_b, accumulator_b) = a, b
+    inputs = {"max_a": max_a, "sum_a": sum_a, "accumulator_a": accumulator_a}
+    inputs |= {"max_b": max_b, "sum_b": sum_b, "accumulator_b": accumulator_b}
+    return Case(name, inputs, layouts=layouts or {})
 
 
 def merge_cases():
@@ -100,17 +106,16 @@ def merge_cases():
 
 
 def finish_cases():
-    names = ("running_max", "running_sum", "accumulator")
-    yield Case("by hand, chapter 7: all six scores", dict(zip(names, state_of(*six_words()), strict=True)))
+    yield Case("by hand, chapter 7: all six scores", state_inputs(state_of(*six_words())))
     for seed in SEEDS:
         state = state_of(normal(seed, 5, 9) * 3, normal(seed + 10, 9, 3))
-        yield Case(f"5 rows, seed {seed}", dict(zip(names, state, strict=True)), layouts={"accumulator": "transposed"})
+        yield Case(f"5 rows, seed {seed}", state_inputs(state), layouts={"accumulator": "transposed"})
     large = state_of(torch.tensor([[10000.0, 9999.0], [-10000.0, -9999.0]]), normal(1, 2, 3))
-    yield Case("large scores", dict(zip(names, large, strict=True)))
+    yield Case("large scores", state_inputs(large))
     both = [torch.cat(pair) for pair in zip(large, empty(2, 3), strict=True)]
-    yield Case("two rows that have seen nothing", dict(zip(names, both, strict=True)))
+    yield Case("two rows that have seen nothing", state_inputs(both))
     one = state_of(torch.zeros(1, 1), normal(1, 1, 3))
-    yield Case("a single score of 0, whose sum is 1", dict(zip(names, one, strict=True)))
+    yield Case("a single score of 0, whose sum is 1", state_inputs(one))
 
 
 STATE_NAMES = ("running_max", "running_sum", "accumulator")

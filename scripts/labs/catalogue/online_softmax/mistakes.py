@@ -74,18 +74,18 @@ def one_maximum_for_all_rows(running_max, running_sum, accumulator, scores, valu
 def overflowing(running_max, running_sum, accumulator, scores, values) -> State:
     """The sums are brought to plain exponentials and back, in FP32."""
     new_max = torch.maximum(running_max, scores.amax(1))
-    there, exponentials, back = (each.float().exp() for each in (running_max, scores, -new_max))
-    total, blend = there * running_sum.float() + exponentials.sum(1), there[:, None] * accumulator.float()
-    found = new_max, total * back, (blend + exponentials @ values.float()) * back[:, None]
-    return tuple(each.to(scores.dtype) for each in found)
+    old_factor, exponentials, new_factor = (each.float().exp() for each in (running_max, scores, -new_max))
+    total, blend = old_factor * running_sum.float() + exponentials.sum(1), old_factor[:, None] * accumulator.float()
+    state = new_max, total * new_factor, (blend + exponentials @ values.float()) * new_factor[:, None]
+    return tuple(each.to(scores.dtype) for each in state)
 
 
 def divided_early(implementation):
-    def early(*state):
+    def implementation_divided(*state):
         maximum, total, blend = implementation(*state)
         return maximum, total, blend / total[:, None]
 
-    return lambda **inputs: early(*inputs.values())
+    return lambda **inputs: implementation_divided(*inputs.values())
 
 
 NOT_RESCALED = (
@@ -108,11 +108,11 @@ MAX_AND_SUM_SWAPPED = (
 
 
 def max_and_sum_swapped(implementation):
-    def exchanged(*state):
+    def implementation_swapped(*state):
         maximum, total, blend = implementation(*state)
         return total, maximum, blend
 
-    return lambda **inputs: exchanged(*inputs.values())
+    return lambda **inputs: implementation_swapped(*inputs.values())
 
 
 def block_divided_early(running_max, running_sum, accumulator, scores, values) -> State:

@@ -43,13 +43,13 @@ def finish(running_max: Tensor, running_sum: Tensor, accumulator: Tensor) -> tup
 
 
 def error_scale_of_update(running_max, running_sum, accumulator, scores, values) -> State:
-    found = update(running_max, running_sum, accumulator.abs(), scores, values.abs())
-    return torch.zeros_like(running_max), found[1], found[2]
+    state = update(running_max, running_sum, accumulator.abs(), scores, values.abs())
+    return torch.zeros_like(running_max), state[1], state[2]
 
 
 def error_scale_of_merge(max_a, sum_a, accumulator_a, max_b, sum_b, accumulator_b) -> State:
-    found = merge(max_a, sum_a, accumulator_a.abs(), max_b, sum_b, accumulator_b.abs())
-    return torch.zeros_like(max_a), found[1], found[2]
+    state = merge(max_a, sum_a, accumulator_a.abs(), max_b, sum_b, accumulator_b.abs())
+    return torch.zeros_like(max_a), state[1], state[2]
 
 
 def error_scale_of_finish(running_max, running_sum, accumulator) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""Paged decode: pages in any order, NaN behind the last token and in every page of nobody, pieces without tokens."""
+"""Paged decode: pages in any order, NaN behind the last token and in pages of no sequence, pieces without tokens."""
 
 from __future__ import annotations
 
@@ -14,15 +14,22 @@ from scripts.labs.catalogue.roundings_from_scores import output_roundings
 from scripts.labs.lab import Case, Task, generator, normal
 
 
-def cache(
-    seed: int, lengths: list[int], splits: int, page_size=8, d=16, loud=1.0, dtype=torch.float32, below=False
+def decode_inputs(
+    seed: int,
+    lengths: list[int],
+    splits: int,
+    page_size=8,
+    d=16,
+    query_factor=1.0,
+    dtype=torch.float32,
+    negative_scores=False,
 ) -> dict:
     """Tables of sequences of these lengths, whose pages lie in any order.
 
-    below: whether all scores are below 0
+    query_factor: what the queries are multiplied by   negative_scores: whether all scores are below 0
     """
     counts = [-(-length // page_size) for length in lengths]
-    pages = sum(counts) + 2  # two of nobody
+    pages = sum(counts) + 2  # two belong to no sequence
     free = iter(torch.randperm(pages, generator=generator(seed)).tolist())
     table = torch.full((len(lengths), max([1, *counts])), -1, dtype=torch.int32)
     keys, values = torch.full((2, pages, page_size, d), torch.nan)
@@ -33,11 +40,11 @@ def cache(
                 table[sequence, token // page_size] = next(free)
             place = table[sequence, token // page_size], token % page_size
             keys[place], values[place] = tokens[:, sum(lengths[:sequence]) + token]
-    q = normal(seed + 10, len(lengths), d) * loud
-    q, keys = (q.abs(), -keys.abs()) if below else (q, keys)
+    q = normal(seed + 10, len(lengths), d) * query_factor
+    q, keys = (q.abs(), -keys.abs()) if negative_scores else (q, keys)
     q = q.to(dtype)
-    given = dict(q=q, keys=keys.to(dtype), values=values.to(dtype), page_table=table)
-    return given | dict(lengths=torch.tensor(lengths, dtype=torch.int32), scale=1 / math.sqrt(d), splits=splits)
+    tables = dict(q=q, keys=keys.to(dtype), values=values.to(dtype), page_table=table)
+    return tables | dict(lengths=torch.tensor(lengths, dtype=torch.int32), scale=1 / math.sqrt(d), splits=splits)
 
 
 def decode_cases():
@@ -48,16 +55,17 @@ def decode_cases():
     yield decode_case("three pieces", seed=2, lengths=[40, 24], splits=3)
     yield decode_case("lengths 0, 3 and 25", seed=3, lengths=[0, 3, 25], splits=4)
     yield decode_case("rows apart", ("q", "keys", "page_table"), seed=2, lengths=[19, 33], splits=2, page_size=16, d=32)
-    yield decode_case("large scores", seed=1, lengths=[29], splits=2, loud=100.0)
-    yield decode_case("scores far below 0", seed=3, lengths=[19], splits=2, loud=200.0, below=True)
-    yield decode_case("FP16", seed=2, lengths=[13, 9], splits=2, loud=4.0, dtype=torch.float16)
+    yield decode_case("large scores", seed=1, lengths=[29], splits=2, query_factor=100.0)
+    yield decode_case("scores far below 0", seed=3, lengths=[19], splits=2, query_factor=200.0, negative_scores=True)
+    yield decode_case("FP16", seed=2, lengths=[13, 9], splits=2, query_factor=4.0, dtype=torch.float16)
 
 
-def decode_case(name: str, apart: tuple[str, ...] = (), **sizes) -> Case:
-    inputs = cache(**sizes)
+def decode_case(name: str, with_gaps: tuple[str, ...] = (), **sizes) -> Case:
+    """with_gaps: the tables whose rows lie apart"""
+    inputs = decode_inputs(**sizes)
     (batch, d), splits = inputs["q"].shape, inputs["splits"]
     outputs = {"part_out": torch.empty(batch, splits, d), "part_lse": torch.empty(batch, splits)}
-    return Case(name, inputs, outputs, dict.fromkeys(apart, "rows apart"))
+    return Case(name, inputs, outputs, dict.fromkeys(with_gaps, "rows apart"))
 
 
 def merge_cases():
@@ -66,15 +74,15 @@ def merge_cases():
     yield merge_case("five pieces, rows apart", seed=3, batch=3, splits=5, d=32, layout="rows apart")
     yield merge_case("pieces without tokens", seed=1, batch=2, splits=4, empty=[(0, 2), (0, 3), (1, 3)])
     yield merge_case("a sequence of length 0", seed=2, batch=3, splits=2, empty=[(1, 0), (1, 1), (2, 1)])
-    yield merge_case("large scores", seed=3, batch=2, splits=3, loud=200.0)
-    yield merge_case("scores far below 0", seed=1, batch=1, splits=2, loud=5.0, shift=-500.0)
+    yield merge_case("large scores", seed=3, batch=2, splits=3, lse_factor=200.0)
+    yield merge_case("scores far below 0", seed=1, batch=1, splits=2, lse_factor=5.0, shift=-500.0)
     yield merge_case("to FP16", seed=1, batch=2, splits=6, dtype=torch.float16)
 
 
 def merge_case(
-    name, seed, batch, splits, d=16, empty=(), loud=2.0, shift=0.0, layout="contiguous", dtype=torch.float32
+    name, seed, batch, splits, d=16, empty=(), lse_factor=2.0, shift=0.0, layout="contiguous", dtype=torch.float32
 ) -> Case:
-    part_out, part_lse = normal(seed, batch, splits, d), normal(seed + 10, batch, splits) * loud + shift
+    part_out, part_lse = normal(seed, batch, splits, d), normal(seed + 10, batch, splits) * lse_factor + shift
     for place in empty:
         part_out[place], part_lse[place] = 0.0, -torch.inf
     outputs = {"out": torch.empty(batch, d, dtype=dtype), "lse": torch.empty(batch)}
@@ -89,8 +97,8 @@ def error_scale_of_decode(q, keys, values, page_table, lengths, scale, splits) -
             return truth.attend(scores, values)
         return (scores.softmax(0) @ values.abs()).amax().expand(values.shape[1]), 1 + scores.abs().amax()
 
-    found = truth.decode_pieces(q, keys, values, page_table, lengths, scale, splits, attend=sizes)
-    return tuple(each.masked_fill(each == -torch.inf, 0) for each in found)
+    scales = truth.decode_pieces(q, keys, values, page_table, lengths, scale, splits, attend=sizes)
+    return tuple(each.masked_fill(each == -torch.inf, 0) for each in scales)
 
 
 def roundings_of_decode(q, keys, values, page_table, lengths, scale, splits) -> tuple[Tensor, float]:

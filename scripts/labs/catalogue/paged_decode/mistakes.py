@@ -9,37 +9,37 @@ from scripts.labs.catalogue.paged_decode.truth import decode_pieces
 from scripts.labs.catalogue.paged_decode.wrong_implementations import (
     base_two,
     decode_with,
+    decode_with_page_size,
     empty_piece_as,
+    every_piece_whole_sequence,
     first_page_repeated,
     first_piece_repeated,
     first_query,
     first_sequence,
-    last_page_alone,
+    last_partial_page_missing,
     lse_from,
     maximum_from_zero,
     not_divided,
     not_rescaled,
+    only_last_page_of_piece,
     only_one_rescaled,
     padding_counts_as_zero_scores,
-    page_by_page,
     page_table_ignored,
     page_table_ignored_for_values,
-    rounded_down,
-    to_the_end,
-    to_the_end_of_the_page,
+    pages_per_piece_rounded_down,
+    pieces_to_end_of_page,
+    pieces_to_end_of_sequence,
     values_not_masked,
-    whole_cache,
-    whole_pages,
     without_maximum,
 )
 from scripts.labs.lab import Mistake
 
-FROM_ZERO = (
+MAXIMUM_FROM_ZERO = (
     "The running maximum is never below 0, so that where all scores lie far below it every power is 0: it has to begin "
     "at -inf."
 )
-EMPTY = "A piece without tokens divides by a sum of 0, or writes nothing: it leaves zeros, and -inf for its lse."
-BEHIND = (
+EMPTY_PIECE = "A piece without tokens divides by a sum of 0, or writes nothing: it leaves zeros, and -inf for its lse."
+BEHIND_THE_END = (
     "Rows behind the last token are read. They hold whatever was there before, here NaN, and even with a weight of 0 "
     "they count: 0 · NaN is NaN. Mask the load, not only the score."
 )
@@ -64,13 +64,13 @@ DECODE_MISTAKES = (
         first_sequence,
     ),
     Mistake("first-query", "Every program takes the first sequence's query.", headings.PAGES, first_query),
-    Mistake("behind-the-end", BEHIND, headings.PAGES, decode_with(cut_into_pieces=to_the_end_of_the_page)),
-    Mistake("behind-the-end", BEHIND, headings.PAGES, values_not_masked),
+    Mistake("behind-the-end", BEHIND_THE_END, headings.PAGES, decode_with(cut_into_pieces=pieces_to_end_of_page)),
+    Mistake("behind-the-end", BEHIND_THE_END, headings.PAGES, values_not_masked),
     Mistake(
         "zeros-behind",
         "Rows behind the last token are loaded as 0, but a score of 0 counts, too: its score has to be -inf.",
         headings.PAGES,
-        page_by_page(padding_counts_as_zero_scores),
+        decode_with_page_size(padding_counts_as_zero_scores),
     ),
     Mistake(
         "table-for-keys-alone",
@@ -82,39 +82,39 @@ DECODE_MISTAKES = (
         "last-page-missing",
         "The last page, which is not full, is left out: of its tokens there are tl.cdiv(length, PAGE_SIZE) pages.",
         headings.PAGES,
-        decode_with(cut_into_pieces=whole_pages),
+        decode_with(cut_into_pieces=last_partial_page_missing),
     ),
     Mistake(
         "piece-does-not-end",
         "A piece reads on to the end of the sequence: it ends where the next one begins.",
         headings.SPLIT,
-        decode_with(cut_into_pieces=to_the_end),
+        decode_with(cut_into_pieces=pieces_to_end_of_sequence),
     ),
     Mistake(
         "sum-not-rescaled",
         "The blend is rescaled when the maximum moves, and the sum is not.",
         headings.RUNNING_MAX,
-        page_by_page(only_one_rescaled(of_sum=False)),
+        decode_with_page_size(only_one_rescaled(of_sum=False)),
     ),
     Mistake(
         "blend-not-rescaled",
         "The sum is rescaled when the maximum moves, and the blend is not.",
         headings.ACCUMULATOR,
-        page_by_page(only_one_rescaled(of_sum=True)),
+        decode_with_page_size(only_one_rescaled(of_sum=True)),
     ),
-    Mistake("maximum-from-zero", FROM_ZERO, headings.RUNNING_MAX, decode_with(attend=maximum_from_zero(0.0))),
-    Mistake("maximum-from-zero", FROM_ZERO, headings.RUNNING_MAX, decode_with(attend=maximum_from_zero(1.0))),
+    Mistake("maximum-from-zero", MAXIMUM_FROM_ZERO, headings.RUNNING_MAX, decode_with(attend=maximum_from_zero(0.0))),
+    Mistake("maximum-from-zero", MAXIMUM_FROM_ZERO, headings.RUNNING_MAX, decode_with(attend=maximum_from_zero(1.0))),
     Mistake(
         "not-rescaled",
         "The sum and the blend are not rescaled when the maximum moves.",
         headings.RUNNING_MAX,
-        page_by_page(not_rescaled),
+        decode_with_page_size(not_rescaled),
     ),
     Mistake(
         "not-scaled",
         "The scores are not scaled.",
         headings.SCALE,
-        lambda **given: decode_pieces(**given | {"scale": 1.0}),
+        lambda **inputs: decode_pieces(**inputs | {"scale": 1.0}),
     ),
     Mistake(
         "base-two",
@@ -150,13 +150,13 @@ DECODE_MISTAKES = (
         "last-page-alone",
         "Only the last page of a piece counts: each page must add to what the earlier ones left.",
         headings.RUNNING_MAX,
-        decode_with(cut_into_pieces=last_page_alone),
+        decode_with(cut_into_pieces=only_last_page_of_piece),
     ),
     Mistake(
         "whole-cache",
         "Every program reads the whole cache: each has a piece.",
         headings.SPLIT,
-        decode_with(cut_into_pieces=whole_cache),
+        decode_with(cut_into_pieces=every_piece_whole_sequence),
     ),
     Mistake(
         "first-piece-again",
@@ -168,7 +168,7 @@ DECODE_MISTAKES = (
         "rounded-down",
         "The pages of a piece are rounded down, so nobody reads the last ones: round up.",
         headings.SPLIT,
-        decode_with(cut_into_pieces=rounded_down),
+        decode_with(cut_into_pieces=pages_per_piece_rounded_down),
     ),
     Mistake(
         "overflow",
@@ -176,9 +176,9 @@ DECODE_MISTAKES = (
         headings.OVERFLOW,
         decode_with(attend=without_maximum),
     ),
-    Mistake("empty", EMPTY, headings.MERGING, decode_with(attend=empty_piece_as(math.nan, -math.inf))),
-    Mistake("empty", EMPTY, headings.MERGING, decode_with(attend=empty_piece_as(math.nan, math.nan))),
-    Mistake("empty", EMPTY, headings.MERGING, decode_with(attend=empty_piece_as(0.0, math.nan))),
+    Mistake("empty", EMPTY_PIECE, headings.MERGING, decode_with(attend=empty_piece_as(math.nan, -math.inf))),
+    Mistake("empty", EMPTY_PIECE, headings.MERGING, decode_with(attend=empty_piece_as(math.nan, math.nan))),
+    Mistake("empty", EMPTY_PIECE, headings.MERGING, decode_with(attend=empty_piece_as(0.0, math.nan))),
     Mistake(
         "empty-lse",
         "A piece without tokens leaves lse 0: in the merge it would weigh as much as one token of score 0.",

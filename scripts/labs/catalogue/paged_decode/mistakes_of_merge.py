@@ -27,18 +27,18 @@ def softmax_weights(part_lse: Tensor) -> Tensor:
     return part_lse.softmax(1).nan_to_num(nan=0.0)
 
 
-def exponentials(part_lse: Tensor) -> Tensor:
+def overflowing_weights(part_lse: Tensor) -> Tensor:
     """In FP32, where they overflow; a sequence without tokens is right."""
-    found = part_lse.float().exp()
-    nobody = (part_lse == -torch.inf).all(1, keepdim=True)
-    return (found / found.sum(1, keepdim=True).masked_fill(nobody, 1.0)).to(part_lse.dtype)
+    powers = part_lse.float().exp()
+    has_no_tokens = (part_lse == -torch.inf).all(1, keepdim=True)
+    return (powers / powers.sum(1, keepdim=True).masked_fill(has_no_tokens, 1.0)).to(part_lse.dtype)
 
 
-def below_maximum(part_lse: Tensor) -> Tensor:
+def undivided_weights(part_lse: Tensor) -> Tensor:
     return (part_lse - part_lse.amax(1, keepdim=True)).exp()
 
 
-def of_powers(part_lse: Tensor) -> Tensor:
+def log_of_sum_of_powers(part_lse: Tensor) -> Tensor:
     return part_lse.float().exp().sum(1).log().to(part_lse.dtype)
 
 
@@ -69,7 +69,7 @@ MERGE_MISTAKES = (
         "not-divided",
         "The weights are not divided by their sum.",
         headings.MERGING,
-        merge_with_weights(below_maximum),
+        merge_with_weights(undivided_weights),
     ),
     Mistake(
         "weighed-by-lse",
@@ -105,18 +105,20 @@ MERGE_MISTAKES = (
         "overflow",
         "exp(lse) overflows, or is 0 for all: take the largest lse off first.",
         headings.OVERFLOW,
-        merge_with_weights(exponentials, of_powers),
+        merge_with_weights(overflowing_weights, log_of_sum_of_powers),
     ),
-    Mistake("nobody", EMPTY_SEQUENCE, headings.MERGING, merge_with_weights(lambda part_lse: part_lse.softmax(1))),
     Mistake(
-        "nobody",
+        "empty-sequence", EMPTY_SEQUENCE, headings.MERGING, merge_with_weights(lambda part_lse: part_lse.softmax(1))
+    ),
+    Mistake(
+        "empty-sequence",
         EMPTY_SEQUENCE,
         headings.MERGING,
         merge_with_weights(
             lambda part_lse: part_lse.softmax(1), lambda part_lse: part_lse.logsumexp(1) + 0 * part_lse.amax(1)
         ),
     ),
-    Mistake("nobody", EMPTY_SEQUENCE, headings.MERGING, empty_sequence_lse_nan),
+    Mistake("empty-sequence", EMPTY_SEQUENCE, headings.MERGING, empty_sequence_lse_nan),
     Mistake(
         "rounded",
         "The sum of the pieces is rounded to FP16 on the way: keep it in FP32, also where the output is not.",

@@ -12,7 +12,7 @@ from scripts.labs.catalogue.paged_decode.truth import attend, decode_pieces, pie
 
 
 def decode_with(**wrong):
-    """``by_piece`` with a wrong part."""
+    """``decode_pieces`` with a wrong part."""
     return partial(decode_pieces, **wrong)
 
 
@@ -33,7 +33,7 @@ def first_query(q, keys, values, page_table, lengths, scale, splits):
     return decode_pieces(q[:1].expand_as(q), keys, values, page_table, lengths, scale, splits)
 
 
-def to_the_end_of_the_page(length: int, page_size: int, splits: int) -> list[range]:
+def pieces_to_end_of_page(length: int, page_size: int, splits: int) -> list[range]:
     """The last page is read whole."""
     return [range(each.start, -(-each.stop // page_size) * page_size) for each in pieces(length, page_size, splits)]
 
@@ -48,11 +48,11 @@ def values_not_masked(q, keys, values, page_table, lengths, scale, splits):
     return outs, lses
 
 
-def whole_cache(length: int, page_size: int, splits: int) -> list[range]:
+def every_piece_whole_sequence(length: int, page_size: int, splits: int) -> list[range]:
     return [range(length)] * splits
 
 
-def rounded_down(length: int, page_size: int, splits: int) -> list[range]:
+def pages_per_piece_rounded_down(length: int, page_size: int, splits: int) -> list[range]:
     share = -(-length // page_size) // splits * page_size
     return [range(min(i * share, length), min((i + 1) * share, length)) for i in range(splits)]
 
@@ -61,9 +61,9 @@ def first_piece_repeated(length: int, page_size: int, splits: int) -> list[range
     return [pieces(length, page_size, splits)[0]] * splits
 
 
-def last_page_alone(length: int, page_size: int, splits: int) -> list[range]:
-    found = pieces(length, page_size, splits)
-    return [range(max(each.start, (each.stop - 1) // page_size * page_size), each.stop) for each in found]
+def only_last_page_of_piece(length: int, page_size: int, splits: int) -> list[range]:
+    right_pieces = pieces(length, page_size, splits)
+    return [range(max(each.start, (each.stop - 1) // page_size * page_size), each.stop) for each in right_pieces]
 
 
 def not_divided(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
@@ -83,8 +83,8 @@ def empty_piece_as(out: float, lse: float):
     """What a piece without tokens leaves."""
 
     def implementation(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        found = attend(scores, values)
-        return found if len(scores) else (torch.full_like(found[0], out), torch.full_like(found[1], lse))
+        right = attend(scores, values)
+        return right if len(scores) else (torch.full_like(right[0], out), torch.full_like(right[1], lse))
 
     return implementation
 
@@ -100,8 +100,8 @@ def without_maximum(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     return ((exponentials @ values.float()) / exponentials.sum()).double(), exponentials.sum().log().double()
 
 
-def page_by_page(implementation):
-    """``implementation`` instead of ``attend``, with the size of a page for its third argument."""
+def decode_with_page_size(implementation):
+    """``decode_pieces`` with ``implementation`` as ``attend``, which also gets the size of a page."""
 
     def wrong(q, keys, values, page_table, lengths, scale, splits):
         attend = partial(implementation, page_size=keys.shape[1])
@@ -150,13 +150,13 @@ def maximum_from_zero(empty_sum: float):
     return implementation
 
 
-def whole_pages(length: int, page_size: int, splits: int) -> list[range]:
-    """length // PAGE_SIZE: the last page, which is not full, is nobody's."""
+def last_partial_page_missing(length: int, page_size: int, splits: int) -> list[range]:
+    """length // PAGE_SIZE: nobody reads the last page, which is not full."""
     return pieces(length // page_size * page_size, page_size, splits)
 
 
-def to_the_end(length: int, page_size: int, splits: int) -> list[range]:
-    """Without tl.minimum: each piece has its share of pages, and the last runs on into pages that are nobody's."""
+def pieces_to_end_of_sequence(length: int, page_size: int, splits: int) -> list[range]:
+    """Without tl.minimum: each piece has its share of pages, and the last runs on into pages of others."""
     return [range(each.start, length) for each in pieces(length, page_size, splits)]
 
 

@@ -15,16 +15,16 @@ from scripts.labs.lab import Mistake
 NAN = float("nan")
 
 
-def walked(strides: Callable) -> Callable:
+def split_heads_with_strides(strides: Callable) -> Callable:
     """split_heads by a walk with other strides through x as it lies.
 
     strides: of x as it lies and the width of a head
     """
 
     def implementation(x: Tensor, heads: int) -> Tensor:
-        lies = guard("x", x, layout(len(x))).tensor
+        laid_out_x = guard("x", x, layout(len(x))).tensor
         d = x.shape[1] // heads
-        return lies.as_strided((heads, len(x), d), strides(lies, d))
+        return laid_out_x.as_strided((heads, len(x), d), strides(laid_out_x, d))
 
     return implementation
 
@@ -78,7 +78,7 @@ SPLIT_MISTAKES = (
         "head-repeated",
         "Every head is head 0: the stride from head to head is 0.",
         headings.STRIDES,
-        walked(lambda x, d: (0, x.stride(0), x.stride(1))),
+        split_heads_with_strides(lambda x, d: (0, x.stride(0), x.stride(1))),
     ),
     Mistake(
         "from-the-start",
@@ -92,19 +92,19 @@ SPLIT_MISTAKES = (
         "It takes for granted that the rows of x follow each other: the step from word to word is x.stride(0), and "
         "that from number to number x.stride(1).",
         headings.STRIDES,
-        walked(lambda x, d: (d, x.shape[1], 1)),
+        split_heads_with_strides(lambda x, d: (d, x.shape[1], 1)),
     ),
     Mistake(
         "neighbours-assumed",
         "It takes for granted that the numbers of a row are neighbours: the step from one to the next is x.stride(1).",
         headings.STRIDES,
-        walked(lambda x, d: (d, x.stride(0), 1)),
+        split_heads_with_strides(lambda x, d: (d, x.stride(0), 1)),
     ),
     Mistake(
         "head-step-assumed",
         "The step from head to head is that of D / heads numbers, and each of them is x.stride(1) cells long.",
         headings.STRIDES,
-        walked(lambda x, d: (d, x.stride(0), x.stride(1))),
+        split_heads_with_strides(lambda x, d: (d, x.stride(0), x.stride(1))),
     ),
 )
 SPLIT_MISTAKES += (
@@ -113,13 +113,13 @@ SPLIT_MISTAKES += (
         "The strides of heads and words have changed places: the sizes are heads, words, numbers, and the strides "
         "must be in the same order.",
         headings.STRIDES,
-        walked(lambda x, d: (x.stride(0), d * x.stride(1), x.stride(1))),
+        split_heads_with_strides(lambda x, d: (x.stride(0), d * x.stride(1), x.stride(1))),
     ),
     Mistake(
         "steps-of-heads",
         "The step from head to head is as many numbers as there are heads, and it is as many as a head has: D / heads.",
         headings.STRIDES,
-        walked(lambda x, d: (x.shape[1] // d * x.stride(1), x.stride(0), x.stride(1))),
+        split_heads_with_strides(lambda x, d: (x.shape[1] // d * x.stride(1), x.stride(0), x.stride(1))),
     ),
 )
 JOINED_MISTAKES = (

@@ -81,8 +81,10 @@ def with_lengths(changed: Callable) -> Callable:
     )
 
 
-def with_scores(**how) -> Callable:
-    return lambda q, k, v, causal, key_lengths: masked_attention(q, k, v, visible(q, k, causal, key_lengths), **how)
+def with_scores(**scores_options) -> Callable:
+    return lambda q, k, v, causal, key_lengths: masked_attention(
+        q, k, v, visible(q, k, causal, key_lengths), **scores_options
+    )
 
 
 MISTAKES = (

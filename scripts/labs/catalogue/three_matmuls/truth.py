@@ -13,23 +13,23 @@ INF = float("inf")
 def visible(q: Tensor, k: Tensor, causal: bool, key_lengths: Tensor) -> Tensor:
     """Of each query and key whether the one may see the other: [batch, 1, N_q, N_k]."""
     keys = torch.arange(k.shape[-2])
-    real = keys < key_lengths[:, None, None, None]
-    return real & (~causal_hidden(q, k) if causal else True)
+    is_word = keys < key_lengths[:, None, None, None]
+    return is_word & (~causal_hidden(q, k) if causal else True)
 
 
 def causal_hidden(q: Tensor, k: Tensor, shift: int = 0) -> Tensor:
-    """Of each query i and key j whether j > i + later."""
+    """Of each query i and key j whether j > i + shift."""
     return torch.arange(k.shape[-2]) > torch.arange(q.shape[-2])[:, None] + shift
 
 
 def masked_attention(
-    q: Tensor, k: Tensor, v: Tensor, visible_keys: Tensor, weight_without_keys: float = 0.0, **how
+    q: Tensor, k: Tensor, v: Tensor, visible_keys: Tensor, weight_without_keys: float = 0.0, **scores_options
 ) -> Tensor:
     """Attention where ``visible_keys`` is True.
 
     weight_without_keys: what a weight is where no key is visible
     """
-    weights = torch.softmax(scores_of(q, k, **how).masked_fill(~visible_keys, -INF), -1).nan_to_num(
+    weights = torch.softmax(scores_of(q, k, **scores_options).masked_fill(~visible_keys, -INF), -1).nan_to_num(
         nan=weight_without_keys
     )
     return weights.to(v.dtype) @ v
