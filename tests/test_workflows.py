@@ -82,10 +82,10 @@ def change(tmp_path):
     sh("git init -q --bare origin.git; git clone -q origin.git clone; mkdir -p bin temp/records", tmp_path)
     sh("mkdir -p snippets/a tests/kernels; echo old | tee snippets/a/b.record.ipynb tests/x.py")
     sh("git add . && git commit -qm first && git push -q origin HEAD")
-    (programs / "gh").write_text(f"#!/bin/sh\necho $1 $2 >> {tmp_path}/asked\n")
+    (programs / "gh").write_text(f"#!/bin/sh\necho $1 $2 >> {tmp_path}/calls\n")
     (programs / "gh").chmod(0o755)
 
-    def opened(**files):
+    def open_change(**files):
         for path, text in files.items():
             (artifact / path).parent.mkdir(parents=True, exist_ok=True)
             (artifact / path).write_text(text)
@@ -95,10 +95,10 @@ def change(tmp_path):
         assert sh("git status --porcelain") == ""
         branches = sh("git branch --list 'records-*' --format='%(refname:short)'", tmp_path / "origin.git").split()
         changed = {branch: sh(f"git diff --name-only HEAD~ origin/{branch}").split() for branch in branches}
-        asked = tmp_path / "asked"
-        return changed, asked.read_text().splitlines() if asked.exists() else []
+        calls = tmp_path / "calls"
+        return changed, calls.read_text().splitlines() if calls.exists() else []
 
-    return opened
+    return open_change
 
 
 def test_only_records_are_taken_from_an_artifact(change):

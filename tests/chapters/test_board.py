@@ -27,7 +27,7 @@ def example_board() -> Board:
     return board
 
 
-def parts(svg: str, colour: str) -> int:
+def count_parts(svg: str, colour: str) -> int:
     """How many things a picture has in this colour."""
     root = ElementTree.fromstring(svg)
     return sum(len(group) for group in root.iter("{http://www.w3.org/2000/svg}g") if group.get("stroke") == colour)
@@ -35,8 +35,8 @@ def parts(svg: str, colour: str) -> int:
 
 def test_what_is_new_has_its_colour_and_then_the_ink_of_all():
     board = example_board()
-    assert (parts(board.svg(1), NEW_INK_COLOUR), parts(board.svg(1), OLD_INK_COLOUR)) == (2, 0)
-    assert (parts(board.svg(2), NEW_INK_COLOUR), parts(board.svg(2), OLD_INK_COLOUR)) == (1, 1)
+    assert (count_parts(board.svg(1), NEW_INK_COLOUR), count_parts(board.svg(1), OLD_INK_COLOUR)) == (2, 0)
+    assert (count_parts(board.svg(2), NEW_INK_COLOUR), count_parts(board.svg(2), OLD_INK_COLOUR)) == (1, 1)
 
 
 def test_what_is_named_stays_when_all_else_is_rubbed_out():
@@ -62,7 +62,7 @@ def test_what_is_rubbed_out_is_read_no_more():
 def test_the_answer_can_be_kept_back():
     board = example_board()
     assert len(board.answers(2)) == 1 and not board.answers(1)
-    assert parts(board.svg(2, answers=0), NEW_INK_COLOUR) == 0
+    assert count_parts(board.svg(2, answers=0), NEW_INK_COLOUR) == 0
 
 
 def test_answers_come_one_after_the_other():
@@ -71,8 +71,8 @@ def test_answers_come_one_after_the_other():
     for text in ("three", "four"):
         with board.answer():
             board.words(100, 200, text)
-    bare = parts(board.svg(3, answers=0), NEW_INK_COLOUR)
-    assert bare == 0 < parts(board.svg(3, answers=1), NEW_INK_COLOUR) < parts(board.svg(3), NEW_INK_COLOUR)
+    bare = count_parts(board.svg(3, answers=0), NEW_INK_COLOUR)
+    assert bare == 0 < count_parts(board.svg(3, answers=1), NEW_INK_COLOUR) < count_parts(board.svg(3), NEW_INK_COLOUR)
 
 
 def test_what_runs_off_the_board_is_refused():
@@ -109,12 +109,12 @@ def test_no_words_lie_over_others(name):
     board = sheets.draw_board(name)
     for step in range(1, board.steps + 1):
         words = [ink for ink in board.ink if ink.text and ink.is_visible(step)]
-        over = [
+        overlapping = [
             (a.text, b.text)
             for a, b in combinations(words, 2)
             if overlap(a.area, b.area) and not 0 < a.removed_by_answer <= b.answer
         ]
-        assert over == [], f"step {step}"
+        assert overlapping == [], f"step {step}"
 
 
 def overlap(a, b) -> bool:

@@ -21,11 +21,11 @@ ANSWERS = [
 def test_an_answer_is_not_shown_with_its_question(name, answer, run):
     with run():
         new = [ink for ink in sheets.draw_board(name).ink if ink.step == answer["step"]]
-    shown, kept = ([ink.text for ink in new if bool(ink.answer) is is_answer] for is_answer in (False, True))
+    shown, withheld = ([ink.text for ink in new if bool(ink.answer) is is_answer] for is_answer in (False, True))
     place = f"tests/chapters/{name}/expected.toml, step {answer['step']}"
     for pattern in answer.get("words", ()):
         early = [text for text in shown if re.search(pattern, text)]
         assert not early, f"{place}: {pattern!r} is shown with the question, in {early}"
-        found = any(re.search(pattern, text) for text in kept)
-        assert found, f"{place}: {pattern!r} is in no answer; they are {kept}. A measured number goes as \\d+"
-    assert kept.count("") >= answer["strokes"], f"{place}: {kept.count('')} strokes"
+        found = any(re.search(pattern, text) for text in withheld)
+        assert found, f"{place}: {pattern!r} is in no answer; they are {withheld}. A measured number goes as \\d+"
+    assert withheld.count("") >= answer["strokes"], f"{place}: {withheld.count('')} strokes"

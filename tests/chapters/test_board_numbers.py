@@ -33,12 +33,12 @@ def board_and_known(name: str) -> tuple[set[str], set[str], list[float]]:
     reader = Reader(earlier=is_earlier(page))
     table, rows = Record.table, []
 
-    def noted(record: Record, name: str) -> list[dict]:
+    def noting_table(record: Record, name: str) -> list[dict]:
         found = table(record, name)
         rows.extend(found)
         return found
 
-    with reader.track_reads(), mock.patch.object(Record, "table", noted):
+    with reader.track_reads(), mock.patch.object(Record, "table", noting_table):
         written = board_numbers(name)
     recorded = [value for row in rows for value in row.values() if isinstance(value, int | float)]
     folder = name.replace("-", "_")

@@ -72,9 +72,9 @@ def state(figure):
 
 @pytest.mark.parametrize("name", figures.paths(ROOT))
 def test_a_text_alternative_is_sentences_without_measured_numbers(name):
-    said = figures.load(name, ROOT).alternative
-    fits = re.fullmatch(r"[A-Z][^\d]{80,}\.", said)
-    assert fits, f"ALT in {place(name)}: sentences of 80 signs or more, without a digit, not {said!r}"
+    alternative = figures.load(name, ROOT).alternative
+    fits = re.fullmatch(r"[A-Z][^\d]{80,}\.", alternative)
+    assert fits, f"ALT in {place(name)}: sentences of 80 signs or more, without a digit, not {alternative!r}"
 
 
 # Words that compare or count. What a figure shows is free; what it shows *about its numbers* is a fact.
@@ -84,14 +84,14 @@ CONCLUDES = re.compile(
 )
 
 
-def on_new_pages():
+def figures_of_new_pages():
     """The figures that a page shows which isn't an earlier one."""
     pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md")]
     new = "\n".join(page for page in pages if not is_earlier(page))
     return sorted(set(re.findall(r"^ *``` figure.*\n *(\w+)", new, re.MULTILINE)))
 
 
-@pytest.mark.parametrize("name", on_new_pages())
+@pytest.mark.parametrize("name", figures_of_new_pages())
 def test_a_text_alternative_concludes_through_facts_alone(name):
     concludes = CONCLUDES.findall(figures.load(name, ROOT).alternative)
     assert not concludes, f"ALT in {place(name)} says {concludes}: leave that to a fact, {{fact=name}}"

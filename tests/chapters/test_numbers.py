@@ -20,9 +20,11 @@ from scripts.chapters import plot
 from tests.chapters.conftest import figure_params, load_figure
 from tests.chapters.expected import EXPECTED
 
-OWN = {figure: set(numbers) for chapter in EXPECTED.values() for figure, numbers in chapter.get("figures", {}).items()}
-LADDER = {100}  # the whole bar, in percent of the limit; a model's ideal, too
-BESIDE = {"percent_of_ideal"}  # its forms of one length stand side by side
+PLACED = {
+    figure: set(numbers) for chapter in EXPECTED.values() for figure, numbers in chapter.get("figures", {}).items()
+}
+FULL_BAR = {100}  # the whole bar, in percent of the limit; a model's ideal, too
+SIDE_BY_SIDE = {"percent_of_ideal"}  # its forms of one length stand side by side
 PLOTTED = ("x", "y", "base", "customdata", "text", "error_x", "error_y")
 COUNTED = [
     (module, name, function)
@@ -54,7 +56,7 @@ def plotted(name, figure):
         list(numbers(part.get(key), key == "text"))
         for part in (*whole["data"], *(each for each in chosen if isinstance(each, dict)))
         for key in PLOTTED
-        if not (key == "x" and name in BESIDE)
+        if not (key == "x" and name in SIDE_BY_SIDE)
     ]
 
 
@@ -67,49 +69,49 @@ def change_all_inputs(monkeypatch):
     """Change every measured number, every constant of a chip and all that is counted."""
     table = records.table
 
-    def changed(snippet, name):
+    def scaled_table(snippet, name):
         rows = enumerate(table(snippet, name))
         return [{column: scaled(value, f"{column} {place}") for column, value in row.items()} for place, row in rows]
 
-    def more(found):
-        if isinstance(found, list):
-            return [step._replace(read=1.25 * step.read, written=1.25 * step.written) for step in found]
-        return 1.25 * found
+    def increase(result):
+        if isinstance(result, list):
+            return [step._replace(read=1.25 * step.read, written=1.25 * step.written) for step in result]
+        return 1.25 * result
 
-    def counted(function):
-        return functools.wraps(function)(lambda *given, **named: more(function(*given, **named)))
+    def increased(function):
+        return functools.wraps(function)(lambda *args, **kwargs: increase(function(*args, **kwargs)))
 
-    monkeypatch.setattr(records, "table", changed)
+    monkeypatch.setattr(records, "table", scaled_table)
     for chip in (hardware.H100, hardware.H200):
-        for what, constant in chip.items():
-            monkeypatch.setitem(chip, what, constant._replace(value=scaled(float(constant.value), what)))
+        for quantity, constant in chip.items():
+            monkeypatch.setitem(chip, quantity, constant._replace(value=scaled(float(constant.value), quantity)))
     for module, name, function in COUNTED:
         for place in (module, plot):
             if vars(place).get(name) is function:
-                monkeypatch.setattr(place, name, counted(function))
+                monkeypatch.setattr(place, name, increased(function))
 
 
-@pytest.mark.parametrize("which", [*figure_params()])
-def test_every_number_is_in_a_table_or_follows_from_tables_constants_and_counts(which, monkeypatch):
-    name, _ = which
-    held = {0.0, *LADDER, *OWN.get(name, ())}
+@pytest.mark.parametrize("params", [*figure_params()])
+def test_every_number_is_in_a_table_or_follows_from_tables_constants_and_counts(params, monkeypatch):
+    name, _ = params
+    known_numbers = {0.0, *FULL_BAR, *PLACED.get(name, ())}
     table = records.table
     with monkeypatch.context() as patch:
-        patch.setattr(records, "table", lambda *where: held.update(numbers(found := table(*where))) or found)
-        first = plotted(name, load_figure(*which))
+        patch.setattr(records, "table", lambda *where: known_numbers.update(numbers(found := table(*where))) or found)
+        first = plotted(name, load_figure(*params))
     change_all_inputs(monkeypatch)
-    then = plotted(name, load_figure(*which))
+    then = plotted(name, load_figure(*params))
     assert len(first) == len(then)
     typed = set()
     for now, later in zip(first, then, strict=True):
         same = zip(now, later, strict=True) if len(now) == len(later) else [(a, a) for a in {*now} & {*later}]
         typed |= {abs(a) for a, b in same if a == b}
-    assert not {number for number in typed if not is_accounted_for(number, held)}
+    assert not {number for number in typed if not is_accounted_for(number, known_numbers)}
 
 
-def is_accounted_for(number, held):
+def is_accounted_for(number, known_numbers):
     """It's a recorded one or a size, or either in a unit of bytes or a decimal one."""
     near = float(f"{number:.9g}")
-    return near in held or any(
-        frexp(near * unit / other)[0] == 0.5 for unit in (1, 1000, 10**6) for other in {1, *held} if other
+    return near in known_numbers or any(
+        frexp(near * unit / other)[0] == 0.5 for unit in (1, 1000, 10**6) for other in {1, *known_numbers} if other
     )

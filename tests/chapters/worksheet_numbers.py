@@ -25,18 +25,18 @@ def pairs(text: str) -> list[list[float]]:
     return [[float(a), float(b)] for a, b in re.findall(r"\[([\d.]+), ([\d.]+)\]", text)]
 
 
-def in_bytes(text: str) -> float:
+def parse_bytes(text: str) -> float:
     number, unit = text.split()
     return float(number.replace(",", "")) * UNITS[unit]
 
 
-def words_of(sheet) -> torch.Tensor:
+def given_rows(sheet) -> torch.Tensor:
     """The rows of numbers in the first paragraph."""
     rows = re.findall(r"\[([-\d, ]+)\]", sheet.given[0])
     return torch.tensor([list(map(float, row.split(", "))) for row in rows], dtype=torch.float64)
 
 
-def by_hand(shares: str, values: list[str]) -> list[float]:
-    """The blend that comes out of shares and values as they are printed."""
-    weighted = zip(numbers(shares), (pairs(value)[0] for value in values), strict=True)
-    return torch.tensor([[share * each / 100 for each in value] for share, value in weighted]).sum(0).tolist()
+def blend_by_hand(weights: str, values: list[str]) -> list[float]:
+    """The blend that comes out of weights and values as they are printed."""
+    weighted = zip(numbers(weights), (pairs(value)[0] for value in values), strict=True)
+    return torch.tensor([[weight * each / 100 for each in value] for weight, value in weighted]).sum(0).tolist()

@@ -22,13 +22,13 @@ def drawing_text(drawing):
 
 def tables(page):
     """Each table of a page, its rows as ``{column: cell}``, the cells as the reader sees them."""
-    found = []
+    all_tables = []
     for lines in TABLE.findall((DOCS / page).read_text(encoding="utf-8")):
         titles, _, *rows = (
             [to_plain_text(cell).strip() for cell in re.split(r"(?<!\\)\|", row)] for row in ROW.findall(lines)
         )
-        found.append([dict(zip(titles, row, strict=True)) for row in rows])
-    return found
+        all_tables.append([dict(zip(titles, row, strict=True)) for row in rows])
+    return all_tables
 
 
 def table(page, column):

@@ -24,16 +24,16 @@ def numbers(text):
 def test_the_text_alternative_says_what_is_drawn(page, words, drawing):
     written = PICTURE.sub("", (DOCS / page).read_text(encoding="utf-8")).replace("{,}", ",")
     drawn = " ".join(ElementTree.parse(drawing).getroot().itertext())
-    neither = numbers(words) - numbers(drawn) - numbers(written)
-    assert not neither, f"docs/{page}: the alternative of {drawing.name} says {neither}, and nothing draws that"
+    unknown = numbers(words) - numbers(drawn) - numbers(written)
+    assert not unknown, f"docs/{page}: the alternative of {drawing.name} says {unknown}, and nothing draws that"
 
 
 def test_every_drawing_is_shown_and_every_chapter_has_one():
-    there = {path.name for path in DRAWINGS.glob("*.svg")}
-    on_cards = {f"path-{chapter.name}.svg" for chapter in (DOCS / "chapters").iterdir()}
-    missing = on_cards - there
+    files = {path.name for path in DRAWINGS.glob("*.svg")}
+    card_files = {f"path-{chapter.name}.svg" for chapter in (DOCS / "chapters").iterdir()}
+    missing = card_files - files
     assert not missing, f"draw {missing} into docs/assets/drawings, for the chapter's card"
     shown = {drawing for _, _, drawing in SHOWN}
     wide = {drawing.with_stem(f"{drawing.stem}-wide").name for drawing in shown}
-    unused = there - on_cards - {drawing.name for drawing in shown} - wide
+    unused = files - card_files - {drawing.name for drawing in shown} - wide
     assert not unused, f"no page shows {unused} of docs/assets/drawings: show or delete them"

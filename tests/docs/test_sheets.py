@@ -18,7 +18,7 @@ POLL = re.compile(r"^<!-- poll after step (\d+) -->\n(.+?)(?=^<!--|^</div>|\Z)",
 MARK = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
-def place(sheet):
+def path_of(sheet):
     return SHEETS[sheet].relative_to(ROOT)
 
 
@@ -31,12 +31,12 @@ def announced(sheet):
 @pytest.mark.parametrize("sheet", STEPS)
 def test_the_minutes_of_a_sheet_and_of_its_shorter_versions_add_up(sheet):
     head = announced(sheet)
-    assert len(head) == 1, f"{place(sheet)}: above its steps it says how many minutes it takes, once, not {head}"
+    assert len(head) == 1, f"{path_of(sheet)}: above its steps it says how many minutes it takes, once, not {head}"
     (whole,) = head
     sums = {version: sum(step.minutes.get(version, 0) for step in STEPS[sheet]) for version in (0, 30, 20)}
     wanted = {0: whole, 30: 30 if whole > 30 else 0, 20: 20}
     marks = "`<!-- step 5 min, 30: 4, 20: 3 -->`, 0 is the whole lesson"
-    assert sums == wanted, f"{place(sheet)}: the minutes of its steps add up to {sums}, not {wanted} ({marks})"
+    assert sums == wanted, f"{path_of(sheet)}: the minutes of its steps add up to {sums}, not {wanted} ({marks})"
     for step in STEPS[sheet]:
         assert all(0 < minutes <= step.minutes[0] for minutes in step.minutes.values()), step.draw
 
@@ -44,16 +44,16 @@ def test_the_minutes_of_a_sheet_and_of_its_shorter_versions_add_up(sheet):
 @pytest.mark.parametrize("sheet", STEPS)
 def test_a_step_begins_when_those_before_it_have_ended(sheet):
     for version in (0, 30, 20):
-        own = [step.minutes[version] for step in STEPS[sheet] if version in step.minutes]
+        minutes = [step.minutes[version] for step in STEPS[sheet] if version in step.minutes]
         starts = [start for start in sheets.start_minutes(STEPS[sheet], version) if start is not None]
-        assert starts == [sum(own[:i]) for i in range(len(own))]
+        assert starts == [sum(minutes[:i]) for i in range(len(minutes))]
 
 
 @pytest.mark.parametrize("sheet", STEPS)
 def test_there_is_a_picture_a_step(sheet):
     pictures = sheets.draw_board(folder := sheet.replace("-", "_")).steps
     where = f"scripts/chapters/{folder}/board.py"
-    assert pictures == len(STEPS[sheet]), f"{where} draws {pictures} steps, {place(sheet)} has {len(STEPS[sheet])}"
+    assert pictures == len(STEPS[sheet]), f"{where} draws {pictures} steps, {path_of(sheet)} has {len(STEPS[sheet])}"
 
 
 def spoken_lines(step):
@@ -65,23 +65,25 @@ def test_a_line_to_say_is_one_breath_and_each_step_answers_a_why(sheet):
     for step in STEPS[sheet]:
         lines = spoken_lines(step)
         long = [line for line in lines if len(line.split()) > BREATH]
-        assert not long, f"{place(sheet)}: more than {BREATH} words to say in one breath: {long}"
+        assert not long, f"{path_of(sheet)}: more than {BREATH} words to say in one breath: {long}"
         answers = any("why" in line.lower() for line in lines) or "?" in " ".join(lines)
-        assert not lines or answers, f"{place(sheet)}: no line asks why in the step {step.draw}"
+        assert not lines or answers, f"{path_of(sheet)}: no line asks why in the step {step.draw}"
 
 
 @pytest.mark.parametrize("sheet", STEPS)
 def test_a_sheet_has_two_polls_each_with_one_right_answer_and_what_every_answer_shows(sheet):
     polls = POLL.findall(SHEETS[sheet].read_text(encoding="utf-8"))
-    form = "`<!-- poll after step 3 -->`, the question, then `- ANSWER: what it shows`, the right one in bold"
-    assert len(polls) == 2, f"{place(sheet)} has {len(polls)} polls and needs two: {form}"
+    expected_form = "`<!-- poll after step 3 -->`, the question, then `- ANSWER: what it shows`, the right one in bold"
+    assert len(polls) == 2, f"{path_of(sheet)} has {len(polls)} polls and needs two: {expected_form}"
     for step, text in polls:
-        assert 1 <= int(step) <= len(STEPS[sheet]), f"{place(sheet)}: there is no step {step}"
+        assert 1 <= int(step) <= len(STEPS[sheet]), f"{path_of(sheet)}: there is no step {step}"
         answers = re.findall(r"^- (.+?): .+", text, re.MULTILINE)
         all_explained = len(answers) == len(re.findall(r"^- ", text, re.MULTILINE))
-        assert len(answers) >= 3 and all_explained, f"{place(sheet)}, poll after step {step}: {form}, three or more"
+        assert len(answers) >= 3 and all_explained, (
+            f"{path_of(sheet)}, poll after step {step}: {expected_form}, three or more"
+        )
         right = [answer for answer in answers if answer.startswith("**")]
-        assert len(right) == 1, f"{place(sheet)}: the poll after step {step} has {len(right)} answers in bold"
+        assert len(right) == 1, f"{path_of(sheet)}: the poll after step {step} has {len(right)} answers in bold"
 
 
 def test_the_letter_of_the_right_answer_cannot_be_guessed():
@@ -104,7 +106,7 @@ def test_every_board_belongs_to_a_sheet():
 
 
 def test_every_sheet_is_laid_out_in_steps():
-    assert [str(place(sheet)) for sheet, steps in STEPS.items() if not steps] == [], "no `<!-- step 5 min -->` in it"
+    assert [str(path_of(sheet)) for sheet, steps in STEPS.items() if not steps] == [], "no `<!-- step 5 min -->` in it"
 
 
 def test_the_talk_is_announced_with_its_minutes():

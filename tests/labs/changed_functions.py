@@ -16,15 +16,15 @@ def changed_functions(right: str, source: str, functions: Iterable[str]) -> list
 
 def definitions(source: str) -> dict[str, ast.stmt | list[str]]:
     """Name -> the statement at the top of the file that says what it is; "" -> the statements that name nothing."""
-    found: dict = {"": []}
+    by_name: dict = {"": []}
     for node in ast.parse(source).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found[node.name] = node
+            by_name[node.name] = node
         elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            found[node.targets[0].id] = node
+            by_name[node.targets[0].id] = node
         elif not is_text(node):
-            found[""].append(ast.dump(node))
-    return found
+            by_name[""].append(ast.dump(node))
+    return by_name
 
 
 def is_text(node: ast.stmt) -> bool:
@@ -33,11 +33,11 @@ def is_text(node: ast.stmt) -> bool:
 
 def used_definitions(name: str, all_defined: dict) -> dict[str, str]:
     """The function and all of the file that it uses, each as it is written."""
-    found: dict[str, str] = {}
+    used: dict[str, str] = {}
     waiting = [name]
     while waiting:
-        each = waiting.pop()
-        if each and each in all_defined and each not in found:
-            found[each] = ast.dump(all_defined[each])
-            waiting += [node.id for node in ast.walk(all_defined[each]) if isinstance(node, ast.Name)]
-    return found
+        symbol = waiting.pop()
+        if symbol and symbol in all_defined and symbol not in used:
+            used[symbol] = ast.dump(all_defined[symbol])
+            waiting += [node.id for node in ast.walk(all_defined[symbol]) if isinstance(node, ast.Name)]
+    return used

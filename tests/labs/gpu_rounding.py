@@ -24,26 +24,26 @@ Row = tuple[str, tuple, np.ndarray, np.ndarray, np.ndarray, float]
 
 
 def attend(
-    query: np.ndarray, keys: np.ndarray, values: np.ndarray, scale: float, form: str, which: int = 0
+    query: np.ndarray, keys: np.ndarray, values: np.ndarray, scale: float, form: str, copy: int = 0
 ) -> tuple[np.ndarray, F32]:
     """The output and its lse.
 
     form: ``by e`` scales scores and takes the maximum off, then multiplies by log₂ e; ``by 2`` scales by both at once;
         ``by 2, at once`` takes the maximum off in the same FMA
-    which: of the copies, from which the maximum and the sum are made
+    copy: which of the two copies of the scores gives the maximum and the sum, 0 or 1
     """
     query, keys, values = (each.astype(F32) for each in (query, keys, values))
     scale = F32(scale) if form == "by e" else F32(scale * LOG2E)
     sums = two_copies(query, keys)
     scores = [(each * scale).astype(F32) for each in sums]
-    largest = scores[which].max()
+    largest = scores[copy].max()
     if form == "by 2, at once":
         exponents = [fma(each, scale, -largest) for each in sums]
     else:
         exponents = [(each - largest).astype(F32) for each in scores]
     base = F32(LOG2E if form == "by e" else 1.0)
     powers = [exp2((each * base).astype(F32)) for each in exponents]
-    total = powers[which].sum(dtype=F32)
+    total = powers[copy].sum(dtype=F32)
     halves = np.array_split(values, 2, axis=1)
     blends = [(each[:, None] * half).sum(0, dtype=F32) for each, half in zip(powers, halves, strict=True)]
     natural = largest if form == "by e" else F32(largest * F32(1 / LOG2E))
@@ -73,34 +73,34 @@ def fma(a, b, c) -> np.ndarray:
 
 
 def exp2(x: np.ndarray) -> np.ndarray:
-    off = np.random.default_rng(len(x)).uniform(-(2.0**-22), 2.0**-22, x.shape)
-    return np.where(x == 0, 1, np.exp2(x.astype(F64)) * (1 + off)).astype(F32)
+    error = np.random.default_rng(len(x)).uniform(-(2.0**-22), 2.0**-22, x.shape)
+    return np.where(x == 0, 1, np.exp2(x.astype(F64)) * (1 + error)).astype(F32)
 
 
 def rows(slug: str, case: Case) -> Iterator[Row]:
-    """Each query of a case that sees a key: its output's name and place, it, its keys, its values, and the scale."""
-    given = case.inputs
+    """Each query of a case that sees a key: its output's name and index, the query, keys, values and scale."""
+    inputs = case.inputs
     if slug == "paged-decode":
-        for sequence, length in enumerate(given["lengths"].tolist()):
-            for piece, tokens in enumerate(paged.pieces(length, given["keys"].shape[1], given["splits"])):
+        for sequence, length in enumerate(inputs["lengths"].tolist()):
+            for piece, tokens in enumerate(paged.pieces(length, inputs["keys"].shape[1], inputs["splits"])):
                 if tokens:
-                    table = given["page_table"][sequence]
-                    tables = (paged.token_rows(given[each], table, tokens).numpy() for each in ("keys", "values"))
-                    yield "part_out", (sequence, piece), given["q"][sequence].numpy(), *tables, given["scale"]
+                    table = inputs["page_table"][sequence]
+                    tables = (paged.token_rows(inputs[name], table, tokens).numpy() for name in ("keys", "values"))
+                    yield "part_out", (sequence, piece), inputs["q"][sequence].numpy(), *tables, inputs["scale"]
         return
-    q, k, v = (each if each.ndim == 3 else each[None] for each in (given["q"], given["k"], given["v"]))
+    q, k, v = (tensor if tensor.ndim == 3 else tensor[None] for tensor in (inputs["q"], inputs["k"], inputs["v"]))
     for head, query in np.ndindex(*q.shape[:2]):
-        seen = min(query + 1, k.shape[1]) if given.get("is_causal") else k.shape[1]
-        if seen:
-            place = (head, query) if given["q"].ndim == 3 else (query,)
-            tables = (each[head, :seen].numpy() for each in (k, v))
-            yield "out", place, q[head, query].numpy(), *tables, q.shape[2] ** -0.5
+        visible_keys = min(query + 1, k.shape[1]) if inputs.get("is_causal") else k.shape[1]
+        if visible_keys:
+            index = (head, query) if inputs["q"].ndim == 3 else (query,)
+            tables = (tensor[head, :visible_keys].numpy() for tensor in (k, v))
+            yield "out", index, q[head, query].numpy(), *tables, q.shape[2] ** -0.5
 
 
-def gpu_outputs(slug: str, case: Case, form: str, which: int) -> Iterator[tuple[str, tuple, torch.Tensor]]:
-    """The rows of a case's outputs as a GPU would make them: the output's name, the place, the number or numbers."""
-    for name, place, *of_row in rows(slug, case):
-        out, lse = attend(*of_row, form, which)
-        yield name, place, torch.from_numpy(out)
-        if (one := name.replace("out", "lse")) in case.outputs:
-            yield one, place, torch.tensor(lse)
+def gpu_outputs(slug: str, case: Case, form: str, copy: int) -> Iterator[tuple[str, tuple, torch.Tensor]]:
+    """The rows of a case's outputs as a GPU would make them: the output's name, the index, the number or numbers."""
+    for name, index, *row in rows(slug, case):
+        out, lse = attend(*row, form, copy)
+        yield name, index, torch.from_numpy(out)
+        if (lse_name := name.replace("out", "lse")) in case.outputs:
+            yield lse_name, index, torch.tensor(lse)

@@ -12,42 +12,42 @@ from tests.labs import gpu_rounding
 ATTENTION = {"one-key": 0, "key-blocks": 0, "flash-forward": 0, "causal-and-ragged": 0, "paged-decode": 1}
 
 
-def task_of(slug: str) -> Task:
+def load_task(slug: str) -> Task:
     return load(slug).tasks[ATTENTION[slug]]
 
 
-def case_of(task: Task, name: str) -> Case:
+def find_case(task: Task, name: str) -> Case:
     return next(case for case in task.cases() if case.name == name)
 
 
-def furthest(slug: str, task: Task, case: Case) -> float:
+def largest_share(slug: str, task: Task, case: Case) -> float:
     """How much of what is allowed the roundings of a GPU take, at most, whichever way the kernel is written."""
-    wants = {each.name: each for each in expected_results(task, case)}
+    expected = {each.name: each for each in expected_results(task, case)}
     shares = [0.0]
     for form in gpu_rounding.FORMS:
-        for which in (0, 1):
-            for name, place, got in gpu_rounding.gpu_outputs(slug, case, form, which):
-                truth, allowed = wants[name].truth[place], wants[name].allowed[place]
-                shares.append(((got.double() - truth).abs() / allowed).max().item())
+        for copy in (0, 1):
+            for name, index, output in gpu_rounding.gpu_outputs(slug, case, form, copy):
+                truth, allowed = expected[name].truth[index], expected[name].allowed[index]
+                shares.append(((output.double() - truth).abs() / allowed).max().item())
     return max(shares)
 
 
 @pytest.mark.parametrize("slug", ATTENTION)
 def test_what_a_gpu_rounds_takes_half_of_the_budget_at_most(slug):
-    task = task_of(slug)
-    shares = {case.name: furthest(slug, task, case) for case in task.cases()}
+    task = load_task(slug)
+    shares = {case.name: largest_share(slug, task, case) for case in task.cases()}
     assert max(shares.values()) < 0.5, shares
 
 
 def test_without_the_roundings_of_scores_a_right_kernel_is_refused():
-    task = task_of("key-blocks")
-    assert furthest("key-blocks", replace(task, roundings=48), case_of(task, "large scores")) > 1
+    task = load_task("key-blocks")
+    assert largest_share("key-blocks", replace(task, roundings=48), find_case(task, "large scores")) > 1
 
 
 def test_the_roundings_are_those_that_a_gpu_showed():
     """An H200, with Triton 3.6.0: of a row whose first half was right to the last digit the second half was off."""
-    task = task_of("key-blocks")
-    case = case_of(task, "large scores")
+    task = load_task("key-blocks")
+    case = find_case(task, "large scores")
     (want,) = expected_results(task, case)
     got = {place: out for _, place, out in gpu_rounding.gpu_outputs("key-blocks", case, "by 2", 0)}[2,]
     off = (got.double() - want.truth[2]).abs() / task.error_scale(**case.inputs)[2]
@@ -57,15 +57,15 @@ def test_the_roundings_are_those_that_a_gpu_showed():
 
 
 def test_a_difference_that_a_gpu_showed_of_two_keys_that_count_is_within_a_quarter():
-    task = task_of("paged-decode")
-    want = expected_results(task, case_of(task, "large scores"))[0]
+    task = load_task("paged-decode")
+    want = expected_results(task, find_case(task, "large scores"))[0]
     assert want.allowed[0, 0, 7] > 4 * abs(-0.7031289 - want.truth[0, 0, 7])
 
 
 def test_shares_in_fp16_are_refused_all_the_same():
     """What is granted for scores of usual size is far below what 11 bits lose."""
-    task = task_of("key-blocks")
-    case = case_of(task, "two full blocks, seed 1")
+    task = load_task("key-blocks")
+    case = find_case(task, "two full blocks, seed 1")
     (want,) = expected_results(task, case)
     q, k, v = (case.inputs[name].double() for name in "qkv")
     shares = (q @ k.T / q.shape[1] ** 0.5).softmax(-1).half().double()
@@ -74,20 +74,20 @@ def test_shares_in_fp16_are_refused_all_the_same():
 
 
 def test_steps_are_a_number_or_made_of_the_inputs_for_all_results_or_for_each():
-    one, two = (torch.ones(2),), (torch.ones(2), torch.ones(3))
+    one_result, two_results = (torch.ones(2),), (torch.ones(2), torch.ones(3))
     inputs = {"x": torch.arange(3.0)}
-    assert for_each_result(4.0, inputs, two) == (4.0, 4.0)
-    assert for_each_result(None, inputs, one) == (None,)
-    assert for_each_result(lambda x: len(x), inputs, two) == (3, 3)
-    assert for_each_result(lambda x: (len(x), 8), inputs, two) == (3, 8)
+    assert for_each_result(4.0, inputs, two_results) == (4.0, 4.0)
+    assert for_each_result(None, inputs, one_result) == (None,)
+    assert for_each_result(lambda x: len(x), inputs, two_results) == (3, 3)
+    assert for_each_result(lambda x: (len(x), 8), inputs, two_results) == (3, 8)
 
 
 def test_the_inputs_are_moved_often_enough_that_no_seed_decides():
     """Of the two keys that count in this row, a few moves may all bring the scores hardly apart."""
-    task = task_of("paged-decode")
-    case = case_of(task, "large scores")
+    task = load_task("paged-decode")
+    case = find_case(task, "large scores")
     exact = {name: as_double(x) for name, x in case.inputs.items()}
     truth = task.reference(**exact)[0]
-    far = [(task.reference(**perturb(exact, seed))[0] - truth).abs().max().item() for seed in range(1, 41)]
-    sets = [max(far[i : i + PERTURBATIONS]) for i in range(0, len(far), PERTURBATIONS)]
-    assert max(sets) < 3 * min(sets)
+    errors = [(task.reference(**perturb(exact, seed))[0] - truth).abs().max().item() for seed in range(1, 41)]
+    largest_errors = [max(errors[i : i + PERTURBATIONS]) for i in range(0, len(errors), PERTURBATIONS)]
+    assert max(largest_errors) < 3 * min(largest_errors)

@@ -33,41 +33,45 @@ def ids(value):
 def cached_lab(slug: str) -> Lab:
     """The lab, whose cases are made once, and not anew for each file that is judged."""
     lab = load(slug)
-    made = [tuple(task.cases()) for task in lab.tasks]
-    tasks = [replace(task, cases=lambda cases=cases: cases) for task, cases in zip(lab.tasks, made, strict=True)]
+    cases_of_tasks = [tuple(task.cases()) for task in lab.tasks]
+    tasks = [
+        replace(task, cases=lambda cases=cases: cases) for task, cases in zip(lab.tasks, cases_of_tasks, strict=True)
+    ]
     return replace(lab, tasks=tuple(tasks))
 
 
 @pytest.fixture(autouse=True, scope="module")
 def cache_grading():
     """Some fifty files a lab are judged on the same cases, each beside the same mistakes."""
-    known = {}
+    cached = {}
 
-    def once(compute, case, implementation, *given):
+    def compute_once(compute, case, implementation, *arguments):
         key = compute, id(case), implementation
-        if key not in known:
-            known[key] = compute(*given), case  # the case is kept, so that no other has its id
-        return known[key][0]
+        if key not in cached:
+            cached[key] = compute(*arguments), case  # the case is kept, so that no other has its id
+        return cached[key][0]
 
     expected_results, reveals = judge.expected_results, known_mistake.makes_difference
 
-    def results_once(task, case, implementation=None):
-        return once(expected_results, case, implementation, task, case, implementation)
+    def cached_expected_results(task, case, implementation=None):
+        return compute_once(expected_results, case, implementation, task, case, implementation)
 
     with pytest.MonkeyPatch.context() as patch:
         for module in (judge, known_mistake):
-            patch.setattr(module, "expected_results", results_once)
+            patch.setattr(module, "expected_results", cached_expected_results)
         patch.setattr(
             known_mistake,
             "makes_difference",
-            lambda implementation, case, wants: once(reveals, case, implementation, implementation, case, wants),
+            lambda implementation, case, wants: compute_once(
+                reveals, case, implementation, implementation, case, wants
+            ),
         )
-        with language_patched(patch) if is_interpreted() else nullcontext():
+        with patch_language_once(patch) if is_interpreted() else nullcontext():
             yield
 
 
 @contextmanager
-def language_patched(patch):
+def patch_language_once(patch):
     """Triton's interpreter makes ``triton.language`` its own for each launch, and here for all of them."""
     import triton.language as tl
     from triton.runtime import interpreter
@@ -76,9 +80,9 @@ def language_patched(patch):
 
     def patch_once(function):
         """The language is patched under the names by which the function knows it: tl for a kernel, core for tl.sum."""
-        known = frozenset(name for name, each in function.__globals__.items() if each is tl or each is tl.core)
-        if known not in scopes:
-            scopes[known] = patch_lang(function)
+        names = frozenset(name for name, each in function.__globals__.items() if each is tl or each is tl.core)
+        if names not in scopes:
+            scopes[names] = patch_lang(function)
         return SimpleNamespace(restore=lambda: None)
 
     patch.setattr(interpreter, "_patch_lang", patch_once)
@@ -112,42 +116,42 @@ def verdict(lab, file):
 @pytest.mark.parametrize("slug, file", RIGHT, ids=ids)
 def test_a_right_one_passes(slug, file):
     lab = cached_lab(slug)
-    found = verdict(lab, file)
-    assert found.passed, format_verdict(lab, found)
-    assert "passed" in format_verdict(lab, found)
-    most = grader.SECONDS if is_interpreted() else grader.SECONDS_ON_GPU  # there for a case, most of it the compiler's
-    assert found.seconds < most, "a solution would be stopped before it is judged"
+    outcome = verdict(lab, file)
+    assert outcome.passed, format_verdict(lab, outcome)
+    assert "passed" in format_verdict(lab, outcome)
+    limit = grader.SECONDS if is_interpreted() else grader.SECONDS_ON_GPU  # there for a case, most of it the compiler's
+    assert outcome.seconds < limit, "a solution would be stopped before it is judged"
 
 
-@pytest.mark.parametrize("each", WRONG, ids=ids)
-def test_a_wrong_one_is_rejected_and_named(each, tmp_path, monkeypatch):
+@pytest.mark.parametrize("solution", WRONG, ids=ids)
+def test_a_wrong_one_is_rejected_and_named(solution, tmp_path, monkeypatch):
     """It is judged where it differs from the right one, and on the cases on which its mistake shows."""
-    lab = cached_lab(each.lab)
-    if each.changes:
-        differs = changed_functions(each.right, each.source, [task.function for task in lab.tasks])
+    lab = cached_lab(solution.lab)
+    if solution.changes:
+        differs = changed_functions(solution.right, solution.source, [task.function for task in lab.tasks])
         lab = replace(lab, tasks=tuple(task for task in lab.tasks if task.function in differs))
-        skip_cases_without_mistake(monkeypatch, each.names)
-    check_rejected(each, lab, tmp_path)
+        skip_cases_without_mistake(monkeypatch, solution.names)
+    check_rejected(solution, lab, tmp_path)
 
 
 @pytest.mark.every_page
-@pytest.mark.parametrize("each", WRONG, ids=ids)
-def test_a_wrong_one_is_rejected_and_named_where_all_cases_are_tried(each, tmp_path):
-    check_rejected(each, cached_lab(each.lab), tmp_path)
+@pytest.mark.parametrize("solution", WRONG, ids=ids)
+def test_a_wrong_one_is_rejected_and_named_where_all_cases_are_tried(solution, tmp_path):
+    check_rejected(solution, cached_lab(solution.lab), tmp_path)
 
 
-def check_rejected(each, lab, folder):
+def check_rejected(solution, lab, folder):
     if lab.about.triton and not is_interpreted():
         pytest.skip("kernels are rejected in the interpreter, also where there is a GPU: in a process of its own")
-    file = folder / f"{each.name}.py"
-    file.write_text(each.source, encoding="utf-8")
-    found = verdict(lab, file)
-    assert not found.passed, f"{each.name} passes all cases"
-    message = format_verdict(lab, found)
+    file = folder / f"{solution.name}.py"
+    file.write_text(solution.source, encoding="utf-8")
+    outcome = verdict(lab, file)
+    assert not outcome.passed, f"{solution.name} passes all cases"
+    message = format_verdict(lab, outcome)
     assert "it is not written yet" not in message
-    if each.names:
-        assert found.rejection.mistake, message
-        assert found.rejection.mistake.name == each.names
+    if solution.names:
+        assert outcome.rejection.mistake, message
+        assert outcome.rejection.mistake.name == solution.names
 
 
 @pytest.mark.parametrize("slug", LABS)
@@ -161,11 +165,11 @@ def test_there_are_three_right_and_eight_wrong_ones_and_each_says_what_it_is(slu
 
 @pytest.mark.parametrize("slug", LABS)
 def test_every_mistake_can_be_named_and_has_a_heading_to_read(slug):
-    named = {each.names for each in WRONG if each.lab == slug}
+    names_in_wrong_solutions = {each.names for each in WRONG if each.lab == slug}
     for task in load(slug).tasks:
         for mistake in task.mistakes:
             assert about.heading(mistake.heading)
-        unnamed = [mistake.name for mistake in task.mistakes if mistake.name not in named]
+        unnamed = [mistake.name for mistake in task.mistakes if mistake.name not in names_in_wrong_solutions]
         assert len(unnamed) < len(task.mistakes) or not task.mistakes, "no wrong one is named"
 
 

@@ -67,16 +67,16 @@ def solution(lab: str) -> Path:
 def wrong_solutions(lab: str) -> list[WrongSolution]:
     """All wrong ones of a lab, by name."""
     found = [from_file(lab, path) for path in (HERE / folder(lab)).glob("wrong_*.py")]
-    changed = tomllib.loads((HERE / folder(lab) / "wrong.toml").read_text(encoding="utf-8"))
-    found += [WrongSolution(lab, name, **said) for name, said in changed.items()]
+    changed_solutions = tomllib.loads((HERE / folder(lab) / "wrong.toml").read_text(encoding="utf-8"))
+    found += [WrongSolution(lab, name, **fields) for name, fields in changed_solutions.items()]
     return sorted(found, key=lambda each: each.name)
 
 
 def from_file(lab: str, path: Path) -> WrongSolution:
     """One that is a file: its docstring says what is wrong, and ``names = "…"`` in it which mistake is to be named."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    named = {node.targets[0].id: node.value for node in tree.body if isinstance(node, ast.Assign)}
-    names = named["names"].value if "names" in named else ""
+    assigned = {node.targets[0].id: node.value for node in tree.body if isinstance(node, ast.Assign)}
+    names = assigned["names"].value if "names" in assigned else ""
     return WrongSolution(lab, path.stem.removeprefix("wrong_"), ast.get_docstring(tree) or "", names, path.stem)
 
 

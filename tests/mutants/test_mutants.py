@@ -42,33 +42,33 @@ class Mutant(NamedTuple):
 
 def mutants():
     """All of them, by name: the list, the file, and the number in that file."""
-    named = {}
+    by_name = {}
     for path in LISTS:
         for file, entries in tomllib.loads(path.read_text()).items():
             for number, entry in enumerate(entries, 1):
-                named[f"{file.removeprefix('kernels/')} {number}"] = Mutant(file, **entry)
-    return named
+                by_name[f"{file.removeprefix('kernels/')} {number}"] = Mutant(file, **entry)
+    return by_name
 
 
 MUTANTS = mutants()
 
 
 @cache
-def text_of(file):
+def source_of(file):
     return (ROOT / file).read_text()
 
 
 @cache
 def functions_in(file):
-    return {node.name for node in ast.walk(ast.parse(text_of(file))) if isinstance(node, ast.FunctionDef)}
+    return {node.name for node in ast.walk(ast.parse(source_of(file))) if isinstance(node, ast.FunctionDef)}
 
 
 # What a list says is still so: quick, and always looked at.
 
 
 def entry_fault(mutant):
-    """Why an entry of the list is none, or nothing."""
-    times = text_of(mutant.file).count(mutant.old)
+    """What's wrong with an entry of a list; None if nothing is."""
+    times = source_of(mutant.file).count(mutant.old)
     if mutant.new == mutant.old or times != 1:
         return f"{mutant.old!r} stands {times} times in {mutant.file}, once is wanted, and something else in its place"
     if (mutant.test is None) == (mutant.equivalent is None):
@@ -85,7 +85,7 @@ def entry_fault(mutant):
 
 
 def mutated(mutant):
-    return text_of(mutant.file).replace(mutant.old, mutant.new)
+    return source_of(mutant.file).replace(mutant.old, mutant.new)
 
 
 def test_every_mutant_can_be_made_and_names_a_test():
@@ -171,7 +171,7 @@ class Sandbox:
         try:
             return self.outcome(mutant.test)
         finally:
-            path.write_text(text_of(mutant.file))
+            path.write_text(source_of(mutant.file))
 
 
 @pytest.fixture(scope="session")
@@ -182,7 +182,7 @@ def sandbox(tmp_path_factory):
     sandbox.process.wait()
 
 
-def marks_of(mutant):
+def pytest_marks(mutant):
     return [mark for mark, wanted in ((pytest.mark.gpu, mutant.gpu), (pytest.mark.large, mutant.large)) if wanted]
 
 
@@ -194,7 +194,7 @@ def is_killed(verdict):
 @pytest.mark.mutant
 @pytest.mark.parametrize(
     "mutant",
-    [pytest.param(mutant, id=name, marks=marks_of(mutant)) for name, mutant in MUTANTS.items() if mutant.test],
+    [pytest.param(mutant, id=name, marks=pytest_marks(mutant)) for name, mutant in MUTANTS.items() if mutant.test],
 )
 def test_a_mutant_is_killed(mutant, sandbox):
     """By a test that fails, and passes without it; one that is skipped, or cannot begin, kills nothing.

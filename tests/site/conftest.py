@@ -196,7 +196,7 @@ class Chromium:
         processes = self.running.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
         self.process = next(process["id"] for process in processes if process["type"] == "browser")
         self.errors, self.strangers = [], []
-        self.kept: dict[int, Page] = {}  # by width: see `Visit.kept`
+        self.tabs: dict[int, Page] = {}  # by width: see `Visit.reuse_tab`
 
     def draws(self) -> bool:
         """Whether every open page comes to its third frame within seconds."""
@@ -286,15 +286,15 @@ class Visit:
             page.route(pattern, handler)
         return self.go(page, path)
 
-    def each(self, paths: list[str], scheme: str = "light", width: int = 1280) -> Iterator[tuple[str, Page]]:
+    def go_through(self, paths: list[str], scheme: str = "light", width: int = 1280) -> Iterator[tuple[str, Page]]:
         """One page after the other in one tab: its process has read the site's scripts, which takes half the time."""
         page = self.tab(scheme, width)
         for path in paths:
             yield path, self.go(page, path)
 
-    def kept(self, path: str, width: int) -> Page:
+    def reuse_tab(self, path: str, width: int) -> Page:
         """The same in a tab that one test leaves to the next, emptied: half the time of a new one."""
-        tabs = self.chromium.kept
+        tabs = self.chromium.tabs
         if width not in tabs:
             tabs[width] = self.tab("light", width)
         return self.go(tabs[width], path)
@@ -328,12 +328,12 @@ def visit(chromium, url):
     chromium.errors.clear()
     chromium.strangers.clear()
     yield Visit(chromium, url)
-    for page in chromium.kept.values():
+    for page in chromium.tabs.values():
         if page.url != "about:blank":
             page.evaluate("localStorage.clear(), sessionStorage.clear()")
             page.goto("about:blank")
     for context in chromium.running.contexts:
-        if context not in [page.context for page in chromium.kept.values()]:
+        if context not in [page.context for page in chromium.tabs.values()]:
             context.close()
     assert not chromium.errors and not chromium.strangers
 

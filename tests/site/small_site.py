@@ -76,20 +76,20 @@ FILES |= {f"snippets/online_softmax/{name}.py": SNIPPET.format(name) for name in
 
 
 class Texts:
-    """Hostile texts, each with a name of its own; ``given`` has them all."""
+    """Hostile texts, each with a name of its own; ``all`` has every one."""
 
     def __init__(self):
-        self.given = []
+        self.all = []
 
     def __call__(self, name: str, hostile: str = HOSTILE) -> str:
-        self.given.append(f"{name}{hostile}")
-        return self.given[-1]
+        self.all.append(f"{name}{hostile}")
+        return self.all[-1]
 
-    def ran(self, of: str) -> dict:
+    def provenance(self, prefix: str) -> dict:
         """Where something ran, on several GPUs."""
         words = ("driver", "cuda", "torch", "triton", "python", "commit", "link", "nccl", "gpus")
-        gpu = self(f"NVIDIA H200 {of}gpu")
-        return {word: self(of + word) for word in words} | {"gpu": gpu, "date": "2026-11-01", "interpreter": False}
+        gpu = self(f"NVIDIA H200 {prefix}gpu")
+        return {word: self(prefix + word) for word in words} | {"gpu": gpu, "date": "2026-11-01", "interpreter": False}
 
 
 def write_files(root: Path) -> list[str]:
@@ -116,7 +116,7 @@ def write_files(root: Path) -> list[str]:
     keep_record(texts, Reader(root), "now")
     keep_record(texts, Reader(root), "behind", **{"kernels.state": "another"})
     keep_suites(texts, root)
-    return texts.given
+    return texts.all
 
 
 def keep_record(texts: Texts, reader: Reader, name: str, **changed: str) -> None:
@@ -136,7 +136,7 @@ def keep_record(texts: Texts, reader: Reader, name: str, **changed: str) -> None
         *(nbformat.v4.new_output("display_data", {"text/plain": "…", TABLE: table}) for table in tables),
     ]
     ran = {"executed": ["kernels.state:State"], "digest": reader.digests(name) | changed}
-    notebook.metadata[METADATA] = texts.ran(name) | ran
+    notebook.metadata[METADATA] = texts.provenance(name) | ran
     write(record_path(reader.path(name)), notebook)
 
 
@@ -144,11 +144,11 @@ def keep_suites(texts: Texts, root: Path) -> None:
     modules = Modules(root)
     outcomes = {
         test: {"passed": passed, "skipped": {texts(f"{test} why"): {texts(f"{test} which"): 2}}, "seconds": 1.0}
-        | {"ran": texts.ran(test), "digest": digest_of_file(modules, test)}
+        | {"ran": texts.provenance(test), "digest": digest_of_file(modules, test)}
         for test, passed in ((PASSED, {"test_a": 1}), (SKIPPED, {}))
     }
     save_outcomes(root, TESTS, {"files": outcomes})
     failure = {key: texts(key) for key in ("form", "seed", "case", "why")}
     cases = {"forms": {texts("forms"): {"cases": 1, "worst": 0.5}}, "seeds": [texts("seeds")], "seconds": 1.0}
-    cases |= {"failed": texts("failed"), "failures": [failure], "ran": texts.ran("cases")}
+    cases |= {"failed": texts("failed"), "failures": [failure], "ran": texts.provenance("cases")}
     save_outcomes(root, RANDOM_CASES, cases | {"digest": digest_of_random_cases(modules)})

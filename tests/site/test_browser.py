@@ -58,7 +58,7 @@ def test_pages_fit_every_width_draw_figures_that_come_near_are_walked_by_keyboar
     """Each page is loaded once, as on a phone; then its window grows; one of each kind is walked and darkened."""
     of_each_kind = {*sample_pages, "404.html"}
     every_page = request.node.callspec.id == "all"
-    for path, page in visit.each([*browsed_pages, "404.html"], width=390):
+    for path, page in visit.go_through([*browsed_pages, "404.html"], width=390):
         assert page.evaluate(SCHEME) == NAMES["light"]
         assert_figures_are_fetched_when_near(page, path)
         assert_nothing_scrolls_sideways(page, path, 390)
@@ -250,7 +250,7 @@ def printed(page, looked_at: str) -> list[str]:
 
 def test_paper_has_every_caption_and_alternative_and_the_name_of_a_file_stands_above_its_code(visit, sample_pages):
     looked_at = "figcaption, .hb-alternative, .highlight"
-    for path, page in visit.each(sample_pages):
+    for path, page in visit.go_through(sample_pages):
         if not page.query_selector(looked_at):
             continue
         # A piece that steps has a caption for its end; paper has the end.

@@ -77,7 +77,7 @@ def test_the_bars_are_as_long_as_the_run_took_and_the_numbers_are_its(home):
     assert said == [round(taken["attention"], 1), round(taken["flash_attention"], 2)]
 
 
-def ran(text: str, **changed) -> SimpleNamespace:
+def fake_reader(text: str) -> SimpleNamespace:
     """A reader whose run printed this."""
     record = SimpleNamespace(outputs={"compare": [{"text": text}]}, provenance={"gpu": "NVIDIA H200"}, tables=list)
     return SimpleNamespace(read=lambda name: record)
@@ -88,12 +88,12 @@ def ran(text: str, **changed) -> SimpleNamespace:
 )
 def test_the_tables_are_to_scale_and_have_the_size_of_those_that_were_timed(shape, square, sliver):
     text = SHAPE.format(*shape)
-    panels = BeautifulSoup(made.race_picture(ran(text)), "html.parser").select_one(".panels")
+    panels = BeautifulSoup(made.race_picture(fake_reader(text)), "html.parser").select_one(".panels")
     assert lengths(panels["style"])["times"] == shape[2] / shape[3]
     assert panels.select_one(".written b").get_text() == square
     assert square in panels["aria-label"] and sliver in panels["aria-label"]
     _, heads, words, width = shape
-    assert f"{words} words, {heads} heads of {width}" in made.race_setting(ran(text))
+    assert f"{words} words, {heads} heads of {width}" in made.race_setting(fake_reader(text))
 
 
 def test_without_a_run_there_is_no_bar_and_no_case():

@@ -83,14 +83,14 @@ def test_a_run_in_rounds_divides_its_ratios_and_not_its_medians():
     assert peer_bars.ratios(rows, "a", "b").mean == pytest.approx(5 / 3)
 
 
-def shown(page, selector: str) -> int:
+def count_visible(page, selector: str) -> int:
     return page.eval_on_selector_all(selector, "(all) => all.filter((each) => each.checkVisibility()).length")
 
 
 def test_the_field_leaves_what_has_all_words_and_gives_the_rest_back(visit):
     page = visit(PAGE, width=390)
     page.wait_for_selector(FIELD)
-    runs = shown(page, "article h2")
+    runs = count_visible(page, "article h2")
     page.focus(FIELD)
     page.keyboard.type("prefill_speed cuDNN 16,384".replace(",", ""))
     output = page.inner_text(".hb-find output")
@@ -99,16 +99,20 @@ def test_the_field_leaves_what_has_all_words_and_gives_the_rest_back(visit):
         "article .hb-record tbody tr", "(all) => all.filter((row) => row.checkVisibility()).map((row) => row.innerText)"
     )
     assert len(rows) == int(output.split()[0]) and all("cudnn" in row and "16384" in row for row in rows)
-    assert shown(page, "article h2") == 1 < runs
-    assert shown(page, "article .hb-record details.hb-folded") == int(output.split()[3])
+    assert count_visible(page, "article h2") == 1 < runs
+    assert count_visible(page, "article .hb-record details.hb-folded") == int(output.split()[3])
     assert not (found := axe(page)), found
     page.keyboard.press("Enter")  # sends nothing, goes nowhere
     assert page.url.endswith(PAGE)
     page.keyboard.press("Control+a")
     page.keyboard.press("Delete")
-    assert shown(page, "article h2") == runs and not page.query_selector("article .hb-record details.hb-folded[open]")
+    assert count_visible(page, "article h2") == runs and not page.query_selector(
+        "article .hb-record details.hb-folded[open]"
+    )
     page.keyboard.type("no such word")
-    assert page.inner_text(".hb-find output") == "0 rows in 0 tables of 0 runs" and shown(page, "article h2") == 0
+    assert (
+        page.inner_text(".hb-find output") == "0 rows in 0 tables of 0 runs" and count_visible(page, "article h2") == 0
+    )
 
 
 def test_without_scripts_and_on_other_pages_there_is_no_field(chromium, url, visit):

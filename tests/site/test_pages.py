@@ -83,7 +83,7 @@ def says_how_to_run(notice, name: str) -> bool:
     return f"{name} has never run" in notice.get_text() and f"make run SNIPPET={name};" in notice.get_text()
 
 
-def says(line, page: str, name: str) -> bool:
+def says_how_it_ran(line, page: str, name: str) -> bool:
     """Whether a line on a page says where a snippet ran, or how to run what has never run."""
     if never_ran(name):
         return says_how_to_run(line, name)
@@ -144,7 +144,7 @@ def test_every_output_says_where_and_when_it_ran(articles):
         for box, mark in boxes:
             name = mark.partition(":")[0]
             lines = box.find_all(class_=["hb-provenance", "hb-notice"])
-            assert len(lines) == 1 and says(lines[0], page, name), f"{page}: {mark}"
+            assert len(lines) == 1 and says_how_it_ran(lines[0], page, name), f"{page}: {mark}"
 
 
 def test_every_value_of_a_page_stands_on_it_as_a_number(articles):
@@ -304,7 +304,7 @@ def test_every_figure_has_a_caption_and_a_text_alternative_and_says_what_it_is_d
         # Without a plot the page says what stops it.
         wanted = snippets if drawn else [each for each in missing if each not in spared]
         lines = figure.find_all(class_=["hb-notice", "hb-provenance"])
-        assert len(lines) == len(wanted) and all(map(says, lines, [page] * len(lines), wanted)), name
+        assert len(lines) == len(wanted) and all(map(says_how_it_ran, lines, [page] * len(lines), wanted)), name
 
 
 def test_a_figure_with_a_note_has_a_headline_of_two_lines_on_a_phone_at_most(articles):
@@ -389,7 +389,7 @@ def test_every_table_of_every_record_stands_under_measurements(articles):
     sections = articles["measurements/"].find_all("h2")
     found = [heading.find_next(class_=["hb-record", "hb-notice"]) for heading in sections]
     for name, section in zip(NEWEST.names(), found, strict=True):
-        assert says(section.find(class_=["hb-provenance", "hb-notice"]), "measurements/", name)
+        assert says_how_it_ran(section.find(class_=["hb-provenance", "hb-notice"]), "measurements/", name)
         if never_ran(name):
             continue
         tables = NEWEST.read(name).tables()
@@ -417,7 +417,7 @@ def test_the_api_has_every_module_on_the_page_of_its_room_and_names_it_in_its_in
 
 def test_every_documented_symbol_links_to_the_api(articles):
     api = [page for page in articles if re.fullmatch(r"api/\w+/", page)]
-    standing = {tag["id"]: page for page in api for tag in with_ids(articles[page])}
+    standing = {tag["id"]: page for page in api for tag in headings_with_ids(articles[page])}
     quoted = {(page, box) for page, article in articles.items() for box in article.select(".hb-source")}
     assert quoted
     for page, box in quoted:
@@ -428,7 +428,7 @@ def test_every_documented_symbol_links_to_the_api(articles):
             assert urljoin(BASE + page, link["href"]) == f"{BASE}{standing[name]}#{name}"
 
 
-def with_ids(article) -> list:
+def headings_with_ids(article) -> list:
     return article.select(".doc-heading[id]")
 
 

@@ -37,7 +37,7 @@ def paper_sizes(request) -> list[str]:
 
 
 def test_a_sheet_is_two_printed_pages_of_all_steps_with_picture_and_time_and_of_its_key(visit, paper_sizes):
-    for sheet, (path, page) in zip(STEPS, visit.each([*ADDRESSES.values()]), strict=True):
+    for sheet, (path, page) in zip(STEPS, visit.go_through([*ADDRESSES.values()]), strict=True):
         times = [text.split()[0] for text in page.locator(".hb-step .hb-step__time").all_text_contents()]
         assert times == [sheets.clock(start) for start in sheets.start_minutes(STEPS[sheet])], path
         page.add_style_tag(content="img { visibility: hidden }")  # to read past thousands of strokes takes long

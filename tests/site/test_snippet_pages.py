@@ -55,11 +55,11 @@ def site(tmp_path, monkeypatch):
     (tmp_path / "scripts" / "site").mkdir(parents=True)
     site, converter = Site(tmp_path), convert.nb2html
 
-    def counted(*arguments, **options):
+    def counting_converter(*arguments, **options):
         site.converted += 1
         return converter(*arguments, **options)
 
-    monkeypatch.setattr(convert, "nb2html", counted)
+    monkeypatch.setattr(convert, "nb2html", counting_converter)
     return site
 
 
@@ -73,13 +73,13 @@ def test_a_notebook_is_converted_again_once_it_or_what_renders_it_has_changed(si
 
     composed = Reader.compose
 
-    def changed(reader, name):
+    def compose_with_more_words(reader, name):
         notebook = composed(reader, name)
         notebook.cells[0].source += "\n\nMore words."
         return notebook
 
     changes = [
-        lambda: monkeypatch.setattr(Reader, "compose", changed),
+        lambda: monkeypatch.setattr(Reader, "compose", compose_with_more_words),
         lambda: (tmp_path / "scripts/site/notebook.html.j2").write_text("{{ nb }}"),
         lambda: (tmp_path / "mkdocs.yml").write_text("markdown_extensions: []"),
         lambda: monkeypatch.setattr(cache, "installed_packages", lambda: ["another mkdocs-jupyter"]),

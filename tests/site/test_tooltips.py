@@ -12,25 +12,25 @@ def page(visit):
     return visit(CHAPTER)
 
 
-def explained(page):
-    """A word of the page with an explanation, and that."""
+def explained_word(page):
+    """A word of the page, and its explanation."""
     word = page.query_selector(WORD)
     word.scroll_into_view_if_needed()
     return word, word.get_attribute("title")
 
 
-def shown(page) -> str:
+def tooltip_text(page) -> str:
     return page.wait_for_selector(TIP, timeout=5000).inner_text()
 
 
 def test_the_pointer_shows_what_a_word_means_and_leaving_hides_it(page):
-    word, meaning = explained(page)
+    word, meaning = explained_word(page)
     word.hover()
-    assert shown(page) == meaning
+    assert tooltip_text(page) == meaning
     assert word.get_attribute("title") is None  # the browser does not show it beside
     assert page.get_attribute(TIP, "id") == word.get_attribute("aria-describedby")
-    tip, of = page.query_selector(f"{TIP} > *").bounding_box(), word.bounding_box()
-    assert of["y"] + of["height"] <= tip["y"] < of["y"] + 3 * of["height"]
+    tip, box = page.query_selector(f"{TIP} > *").bounding_box(), word.bounding_box()
+    assert box["y"] + box["height"] <= tip["y"] < box["y"] + 3 * box["height"]
     assert tip["x"] >= 0 and tip["x"] + tip["width"] <= 1280
     page.mouse.move(0, 890)
     page.wait_for_selector(TIP, state="detached", timeout=5000)
@@ -41,15 +41,15 @@ def test_the_pointer_goes_from_word_to_word(page):
     first, second = page.query_selector_all(WORD)[:2]
     meaning = second.get_attribute("title")
     first.hover()
-    assert shown(page) != meaning
+    assert tooltip_text(page) != meaning
     second.hover()
-    assert shown(page) == meaning and first.get_attribute("title")
+    assert tooltip_text(page) == meaning and first.get_attribute("title")
 
 
 def test_a_tooltip_moves_with_its_word(page):
-    word, _ = explained(page)
+    word, _ = explained_word(page)
     word.hover()
-    shown(page)
+    tooltip_text(page)
     far = page.evaluate("""() => {
         const gap = () => document.querySelector(".md-tooltip2 > *").getBoundingClientRect().top
             - document.querySelector("[aria-describedby=hb-tooltip]").getBoundingClientRect().top;
@@ -62,7 +62,7 @@ def test_a_tooltip_moves_with_its_word(page):
 
 
 def test_a_tap_shows_what_a_word_means_and_the_next_tap_hides_it(page):
-    word, meaning = explained(page)
+    word, meaning = explained_word(page)
     box = word.bounding_box()
     finger = page.context.new_cdp_session(page)
     finger.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
@@ -74,7 +74,7 @@ def test_a_tap_shows_what_a_word_means_and_the_next_tap_hides_it(page):
 
     tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.wait_for_timeout(600)
-    assert shown(page) == meaning
+    assert tooltip_text(page) == meaning
     tap(640, 890)
     page.wait_for_selector(TIP, state="detached", timeout=5000)
 
@@ -83,7 +83,7 @@ def test_the_focus_shows_a_title(page):
     button = page.query_selector(".hb-scheme >> visible=true")
     name = button.get_attribute("title")
     button.focus()
-    assert shown(page) == name
+    assert tooltip_text(page) == name
     button.evaluate("(button) => button.blur()")
     page.wait_for_selector(TIP, state="detached", timeout=5000)
     assert button.get_attribute("title") == name

@@ -10,7 +10,7 @@ from tests.chapters.figure_menus import choose, visible
 
 @pytest.mark.parametrize("choice", hopper_timeline.CHOICES, ids=lambda choice: choice.label)
 def test_the_schedule_keeps_the_order_of_the_kernel(choice):
-    bars, asked = hopper_timeline.schedule(choice)
+    bars, requests = hopper_timeline.schedule(choice)
     ends = {(bar.line, bar.consumer, bar.text): bar.end for bar in bars}
     starts = {(bar.line, bar.consumer, bar.text): bar.start for bar in bars}
     assert len(starts) == len(bars) == choice.consumers * 3 * hopper_timeline.BLOCKS
@@ -23,14 +23,14 @@ def test_the_schedule_keeps_the_order_of_the_kernel(choice):
                 later = ("tensor cores", consumer, f"S{block - 1}")
                 assert ends[softmax] <= starts[later] and ends[later] <= starts[output]
     for unit in ("tensor cores", "consumer"):  # all consumers share the exp2 units
-        own = sorted((bar.start, bar.end) for bar in bars if bar.line.startswith(unit))
-        assert all(end <= start for (_, end), (start, _) in pairwise(own)), "two at once"
-    for tile, at in asked:  # before it is read, and not before the tile is free
+        intervals = sorted((bar.start, bar.end) for bar in bars if bar.line.startswith(unit))
+        assert all(end <= start for (_, end), (start, _) in pairwise(intervals)), "two at once"
+    for tile, request in requests:  # before it is read, and not before the tile is free
         product = "S" if tile[0] == "K" else "O"
         block = int(tile[1:])
-        assert at <= min(starts["tensor cores", c, f"{product}{block}"] for c in range(choice.consumers))
-        if (before := block + choice.stages) < hopper_timeline.BLOCKS:
-            assert at >= max(ends["tensor cores", c, f"{product}{before}"] for c in range(choice.consumers))
+        assert request <= min(starts["tensor cores", c, f"{product}{block}"] for c in range(choice.consumers))
+        if (replaced := block + choice.stages) < hopper_timeline.BLOCKS:
+            assert request >= max(ends["tensor cores", c, f"{product}{replaced}"] for c in range(choice.consumers))
 
 
 def test_no_bar_of_the_schedule_is_cut():

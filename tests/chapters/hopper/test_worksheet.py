@@ -28,11 +28,11 @@ def test_the_clocks_are_those_of_the_schedule(seed, monkeypatch):
         bars, _ = hopper_timeline.schedule(hopper_timeline.Choice("one", int(d), 1, keys, 2))
         (product,) = {bar.clocks for bar in bars if bar.line == "tensor cores"}
         first, second, *_ = (bar for bar in bars if bar.line == "consumer 0")
-        both, powers, part, of, spare = (
+        both, powers, numerator, denominator, spare = (
             int(number.replace(",", "")) for number in re.findall(r"[\d,]+", " ".join(cells))
         )
         assert (both, powers, spare) == (2 * product, first.clocks, 2 * product - first.clocks)
-        assert part / of == pytest.approx(2 * product / (second.start - first.start))
+        assert numerator / denominator == pytest.approx(2 * product / (second.start - first.start))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -58,8 +58,8 @@ def test_each_side_of_the_ring_waits_for_the_library_s_bit(seed, monkeypatch):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_program_0_gets_the_blocks_that_the_kernel_gives_it(seed, monkeypatch):
     monkeypatch.setattr(schedule, "gl", IN_PYTHON)
-    (asked, in_turn), (_, mean), (_, paired) = worksheets.make("hopper", seed).questions[5:]
-    heads, words, block_q, block_k, sms = (int(number) for number in numbers(asked)[:5])
+    (question, one_by_one), (_, mean), (_, paired) = worksheets.make("hopper", seed).questions[5:]
+    heads, words, block_q, block_k, sms = (int(number) for number in numbers(question)[:5])
 
     sizes = Sizes(None, None, heads, 0, None, None, words, words)
 
@@ -70,9 +70,9 @@ def test_program_0_gets_the_blocks_that_the_kernel_gives_it(seed, monkeypatch):
         ]
 
     blocks = heads * words // block_q
-    mine = [length for item in range(0, blocks, sms) for length in lengths(item, False)]
-    everything = sum(sum(lengths(item, False)) for item in range(blocks))
-    pairs_of_mine = [sum(lengths(item, True)) for item in range(0, blocks // 2, sms)]
-    assert numbers(in_turn) == [*mine, sum(mine)]
-    assert numbers(mean) == [everything, sms, everything / sms]
-    assert numbers(paired) == [len(pairs_of_mine), pairs_of_mine[0], sum(pairs_of_mine)]
+    own_lengths = [length for item in range(0, blocks, sms) for length in lengths(item, False)]
+    total = sum(sum(lengths(item, False)) for item in range(blocks))
+    own_pairs = [sum(lengths(item, True)) for item in range(0, blocks // 2, sms)]
+    assert numbers(one_by_one) == [*own_lengths, sum(own_lengths)]
+    assert numbers(mean) == [total, sms, total / sms]
+    assert numbers(paired) == [len(own_pairs), own_pairs[0], sum(own_pairs)]

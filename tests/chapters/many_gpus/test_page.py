@@ -18,21 +18,23 @@ WORDS = [torch.tensor(x, dtype=torch.float64)[None, None] for x in (QUERIES, KEY
 SCALE = log(2)
 
 
-def parts():
+def outputs_of_gpus():
     q, k, v = WORDS
-    return [attend(q, k[:, :, own], v[:, :, own], is_causal=False, scale=SCALE) for own in (slice(2), slice(2, 4))]
+    return [attend(q, k[:, :, half], v[:, :, half], is_causal=False, scale=SCALE) for half in (slice(2), slice(2, 4))]
 
 
 def test_every_word_finds_3_and_6_on_board_1_and_6_and_3_on_board_2():
-    for (out, lse), found, sums in zip(parts(), ([3, 6], [6, 3]), ([3, 3, 3, 3], [1.5, 3, 12, 6]), strict=True):
+    for (out, lse), found, sums in zip(
+        outputs_of_gpus(), ([3, 6], [6, 3]), ([3, 3, 3, 3], [1.5, 3, 12, 6]), strict=True
+    ):
         assert out[0, 0].tolist() == [pytest.approx(found)] * 4
         assert [round(2 ** (each / SCALE), 9) for each in lse[0, 0].tolist()] == sums
 
 
 def test_merged_they_are_attention_over_all_keys():
-    (a, b), alone = parts(), attention(*WORDS, scale=SCALE)
+    (a, b), whole = outputs_of_gpus(), attention(*WORDS, scale=SCALE)
     merged, lse = merge(*a, *b)
-    assert merged[0, 0].tolist() == [pytest.approx(each) for each in alone[0, 0].tolist()]
+    assert merged[0, 0].tolist() == [pytest.approx(each) for each in whole[0, 0].tolist()]
     assert (lse[0, 0] / SCALE).tolist() == pytest.approx([log2(x) for x in (4.5, 6, 15, 9)])
 
 

@@ -7,13 +7,13 @@ import torch
 
 from kernels.multihead import LoopedMultiHeadAttention, MultiHeadAttention
 from scripts.chapters import worksheets
-from tests.chapters.worksheet_numbers import SEEDS, by_hand, numbers, pairs, words_of
+from tests.chapters.worksheet_numbers import SEEDS, blend_by_hand, given_rows, numbers, pairs
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_key_is_right(seed):
     sheet = worksheets.make("many-heads", seed)
-    x = words_of(sheet)
+    x = given_rows(sheet)
     places = [int(place) - 1 for place in re.findall(r"the (\d)\w\w", sheet.given[0])[:4]]
     asks, offers = torch.eye(4)[places[:2]], torch.eye(4)[places[2:]]
     hands_over = torch.tensor([[0.0, 0, 0, 5], [5, 5, 5, -5]])
@@ -34,10 +34,10 @@ def test_the_key_is_right(seed):
         assert [pairs(cell)[0] for cell in row[1:4]] == view.tolist() and numbers(row[4]) == dot.tolist()
         assert numbers(row[5]) == pytest.approx((100 * (dot / 2**0.5).softmax(-1)).tolist(), abs=0.6)
         assert numbers(row[6]) == pytest.approx(output.tolist(), abs=0.06) and sum(numbers(row[6])) == 10
-        assert numbers(row[6]) == pytest.approx(by_hand(row[5], [row[3] for row in sheet.rows]))
-    (_, hidden), (one, side_by_side), (layout, cells), _ = sheet.questions
+        assert numbers(row[6]) == pytest.approx(blend_by_hand(row[5], [row[3] for row in sheet.rows]))
+    (_, hidden), (which_query, side_by_side), (layout, cells), _ = sheet.questions
     assert numbers(hidden) == pytest.approx(causal.tolist(), abs=0.06)
-    assert numbers(side_by_side) == queries[int(numbers(one)[-1]) - 1].tolist()
+    assert numbers(side_by_side) == queries[int(numbers(which_query)[-1]) - 1].tolist()
     words, word = int(numbers(layout)[0]), int(numbers(layout)[-1])
-    lie = torch.arange(2 * words * 2).view(2, words, 2).transpose(0, 1).reshape(words, 4)[word - 1]
-    assert numbers(cells) == [*lie.tolist(), *lie.diff().tolist()]
+    offsets = torch.arange(2 * words * 2).view(2, words, 2).transpose(0, 1).reshape(words, 4)[word - 1]
+    assert numbers(cells) == [*offsets.tolist(), *offsets.diff().tolist()]

@@ -23,13 +23,13 @@ def test_the_drawn_bits():
     widths |= {format.name: (format.exponent_bits, format.mantissa_bits) for format in (E5M2, E4M3, E2M1)}
     source = (DOCS / "assets" / "drawings" / "number-formats-bit-fields.svg").read_text(encoding="utf-8")
     assert source.count("<rect") == sum(1 + sum(pair) for pair in widths.values())
-    shown = drawing_text("number-formats-bit-fields")
-    assert all(f"{name} 1, {e}, {m}" in shown for name, (e, m) in widths.items() if name != "FP32")
+    text = drawing_text("number-formats-bit-fields")
+    assert all(f"{name} 1, {e}, {m}" in text for name, (e, m) in widths.items() if name != "FP32")
 
 
 def test_the_drawn_ruler():
-    shown = drawing_text("number-formats-ruler")
-    ties, marks = numbers(shown.partition(" 0 000 ")[0]), shown.partition(" 0 000 ")[1:]
+    text = drawing_text("number-formats-ruler")
+    ties, marks = numbers(text.partition(" 0 000 ")[0]), text.partition(" 0 000 ")[1:]
     assert ties == TIES
     assert numbers(" ".join(marks)) == [
         number for code, mark in enumerate(MARKS) for number in (mark, int(f"{code:b}"))
@@ -41,8 +41,8 @@ def test_the_drawn_marks():
     dots = sorted(float(x) for x in re.findall(r'<circle cx="([\d.]+)"', source))
     assert dots == pytest.approx(sorted(16 + 61 * abs(number) for number in BOARD), abs=0.1)
     marks = [float(x) for x in re.findall(r'<line x1="([\d.]+)" y1="\d+" x2="\1"', source)]
-    loud = decode(quantize(torch.tensor([45.0] * 16), NVFP4, tensor_scale=0.5).scales, E4M3).item() * 0.5
-    wanted = [mark * scale for scale in (1, UNIT, loud) for mark in MARKS if mark * scale <= 6]
+    largest_unit = decode(quantize(torch.tensor([45.0] * 16), NVFP4, tensor_scale=0.5).scales, E4M3).item() * 0.5
+    wanted = [mark * scale for scale in (1, UNIT, largest_unit) for mark in MARKS if mark * scale <= 6]
     assert marks == pytest.approx([16 + 61 * mark for mark in wanted], abs=0.1)
 
 

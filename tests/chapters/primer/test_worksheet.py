@@ -15,14 +15,14 @@ def test_the_key_is_right(seed):
     """Each tile fetches its rows and columns, and the product is that of the whole tables."""
     sheet = worksheets.make("primer", seed)
     n = int(re.search(r"of (\d+) by", sheet.given[0])[1])
-    one, other = torch.randn(2, n, n, dtype=torch.float64)
+    first, second = torch.randn(2, n, n, dtype=torch.float64)
     for row in sheet.rows:
         edge, *expected = (int(cell.replace(",", "")) for cell in row)
-        rows, columns = one.split(edge), other.split(edge, 1)
+        rows, columns = first.split(edge), second.split(edge, 1)
         fetched = [[a.numel() + b.numel() for b in columns] for a in rows]
         with FlopCounterMode(display=False) as counter:
             product = torch.cat([torch.cat([a @ b for b in columns], 1) for a in rows])
-        torch.testing.assert_close(product, one @ other)
+        torch.testing.assert_close(product, first @ second)
         everything = sum(map(sum, fetched))
-        found = [len(rows) * len(columns), fetched[0][0], everything, counter.get_total_flops() / everything]
-        assert found == expected
+        counted = [len(rows) * len(columns), fetched[0][0], everything, counter.get_total_flops() / everything]
+        assert counted == expected

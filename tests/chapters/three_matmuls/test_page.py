@@ -17,12 +17,14 @@ def test_the_drawn_spreadsheet():
 
 def test_the_drawn_cards_show_the_shares_of_the_snippet():
     (source,) = (ROOT / "snippets").rglob("sentence.py")
-    named = {
+    variables = {
         node.targets[0].id: ast.literal_eval(node.value)
         for node in ast.parse(source.read_text(encoding="utf-8")).body
         if isinstance(node, ast.Assign) and node.targets[0].id in ("sentence", "asks", "offers")
     }
-    powers = [exp(dot(named["asks"]["sat"], named["offers"][word]) / 2) for word in named["sentence"]]  # √4 = 2
+    powers = [
+        exp(dot(variables["asks"]["sat"], variables["offers"][word]) / 2) for word in variables["sentence"]
+    ]  # √4 = 2
     the, cat, sat, on, the_again, mat = (100 * power / sum(powers) for power in powers)
     shares = [f"{share:.0f}" for share in (cat, on, mat, the + sat + the_again)]
     assert sorted(re.findall(r"(\d+) %", drawing_text("three-matmuls-cards"))[-4:]) == sorted(shares)

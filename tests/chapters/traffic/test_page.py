@@ -29,18 +29,18 @@ def test_what_all_stations_get_is_drawn_beside_the_link_that_gives_it():
     height = {text.text: float(text.get("y")) for text in texts}
     head = next(text for text in texts if text.text == "all together")
     column = [text.text for text in texts if text.get("x") == head.get("x")]
-    arithmetic, together = (
+    arithmetic, shared_memory = (
         f"{h100('bf16 peak') / 1e12:.0f} TFLOP/s",
         f"{h100('shared memory bandwidth') / 1e12:.0f} TB/s",
     )
-    pantry, hallway = (
+    l2, hbm = (
         f"{earlier_row('l2_speed', 'sizes', size=16)['speed']:.1f} TB/s",
         f"{H200['hbm bandwidth'].value / 1e12:.1f} TB/s",
     )
-    narrower = f"H100: {h100('hbm bandwidth') / 1e12:.2f} TB/s"
-    assert column == ["all together", arithmetic, together, "at least", pantry, hallway, narrower]
-    links = {together: ("registers", "shared mem."), pantry: ("228 KiB", "L2, one pantry for all")}
-    for label, (above, below) in (links | {hallway: ("60 MiB (H100: 50 MiB)", "HBM, the storeroom")}).items():
+    hbm_of_h100 = f"H100: {h100('hbm bandwidth') / 1e12:.2f} TB/s"
+    assert column == ["all together", arithmetic, shared_memory, "at least", l2, hbm, hbm_of_h100]
+    links = {shared_memory: ("registers", "shared mem."), l2: ("228 KiB", "L2, one pantry for all")}
+    for label, (above, below) in (links | {hbm: ("60 MiB (H100: 50 MiB)", "HBM, the storeroom")}).items():
         assert height[above] < height[label] < height[below]
 
 

@@ -13,7 +13,7 @@ def pieces() -> Pieces:
     return Pieces(ROOT / "docs" / "live")
 
 
-def started(page, name: str):
+def start_piece(page, name: str):
     piece = page.locator(f"#live-{name}")
     piece.scroll_into_view_if_needed()
     piece.locator("live-piece[ready]").wait_for()
@@ -24,10 +24,10 @@ def started(page, name: str):
 def open_piece(visit):
     """Opens a piece, started, in the state that the address asks for: ``open_piece("online_softmax", step=2)``."""
 
-    def opened(name: str, width: int = 1280, **state):
+    def open_in_state(name: str, width: int = 1280, **state):
         address = urlencode({f"{name}.{key}": value for key, value in state.items()})
-        page = visit.kept(f"live/?{address}#live-{name}", width)
+        page = visit.reuse_tab(f"live/?{address}#live-{name}", width)
         page.emulate_media(reduced_motion="reduce")  # every picture comes to rest at once
-        return started(page, name)
+        return start_piece(page, name)
 
-    return opened
+    return open_in_state

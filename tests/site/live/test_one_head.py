@@ -7,7 +7,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from scripts.records import ROOT
-from tests.site.live.conftest import started
+from tests.site.live.conftest import start_piece
 from tests.site.live.test_pieces import FINGER, every_width
 
 PAGE = ROOT / "docs" / "chapters" / "first-kernel" / "index.md"
@@ -84,7 +84,7 @@ def test_the_code_is_beside_the_benches_and_on_a_phone_below_the_sentence(open_p
 def test_a_sentence_is_said_once_its_picture_rests_and_before_that_what_is_being_done(visit):
     page = visit("live/?one_head.step=0#live-one_head")
     page.emulate_media(reduced_motion="no-preference")
-    piece = started(page, "one_head")
+    piece = start_piece(page, "one_head")
     for meanwhile, then in (
         ("Program 0: load my query …", "Query 0 arrives"),
         ("Program 0: score every key …", "Each key came"),
@@ -111,7 +111,7 @@ def test_a_guess_stays_marked_and_the_end_says_whether_it_was_right(visit, hand,
     tab = visit.tab("light", 390, touch=True) if hand == "touch" else visit.tab("light", 1280)
     page = visit.go(tab, "live/?one_head.step=0#live-one_head")
     page.emulate_media(reduced_motion="reduce")
-    piece = started(page, "one_head")
+    piece = start_piece(page, "one_head")
     button = guess(piece, table)
     box = button.bounding_box()
     assert min(box["width"], box["height"]) >= FINGER and "?" in button.inner_text()

@@ -10,7 +10,7 @@ from bs4 import BeautifulSoup
 from scripts.records import ROOT
 from scripts.site.live import Pieces
 from tests.site.conftest import SCHEMES
-from tests.site.live.conftest import started
+from tests.site.live.conftest import start_piece
 from tests.site.test_browser import axe
 
 FOLDER = ROOT / "docs" / "live"
@@ -61,7 +61,7 @@ def test_each_piece_starts_as_it_was_drawn_fits_a_phone_and_axe_finds_nothing(vi
     for name in NAMES:
         piece = page.locator(f"#live-{name}")
         drawn, height = look(piece, "read"), piece.bounding_box()["height"]
-        started(page, name)
+        start_piece(page, name)
         assert look(piece, "read") == drawn, name
         assert abs(piece.bounding_box()["height"] - height) < 1, f"{name} jumps as it starts"
         assert not look(piece, "wide"), f"{name} is too wide for a phone"
@@ -120,7 +120,7 @@ def test_a_finger_hits_every_control_and_the_keyboard_reaches_it(open_piece, nam
 def test_a_piece_keeps_its_height_from_step_to_step_and_begins_again(visit, name, width):
     page = visit(f"live/?{name}.step=0#live-{name}", width=width)
     page.emulate_media(reduced_motion="reduce")
-    piece = started(page, name)
+    piece = start_piece(page, name)
     button, height = piece.locator(".hb-live__main"), piece.bounding_box()["height"]
     shown, jumps = [look(piece, "shown")], []
     for _ in range(int(piece.locator(".hb-live__buttons span").first.text_content().split()[-1])):
@@ -152,7 +152,7 @@ def test_a_link_carries_what_differs_and_brings_it_back(open_piece, name):
     asked = re.findall(r"[?&]([\w.]+)=", piece.page.evaluate("location.search"))
     assert 0 < len(asked) <= 2 and all(one.startswith(f"{name}.") for one in asked)
     piece.page.reload()
-    started(piece.page, name)
+    start_piece(piece.page, name)
     piece.page.wait_for_function("document.querySelector('.hb-live [ready]')")
     assert look(piece, "fields") == fields
     if name not in ("attention_row", "dot"):  # these tell what has changed
@@ -168,7 +168,7 @@ def test_what_moves_comes_to_rest_and_with_reduced_motion_it_is_there_at_once(vi
     for motion, at_once, lasts in (("reduce", "1.368", "0s"), ("no-preference", "0.000", "0.4s")):
         page = visit("live/?online_softmax.step=0#live-online_softmax")
         page.emulate_media(reduced_motion=motion)
-        assert started(page, "online_softmax").evaluate(press) == [at_once, "Six scores"]
+        assert start_piece(page, "online_softmax").evaluate(press) == [at_once, "Six scores"]
         page.wait_for_function(
             "document.querySelector('#live-online_softmax .end .big').textContent === '1.368'", timeout=5000
         )
@@ -255,7 +255,7 @@ def test_a_finger_taps_slides_and_scrolls(visit):
     """A swipe up that begins on a slider scrolls the page and leaves the value; one to the side moves the slider."""
     page = visit.go(visit.tab("light", 390, touch=True), "live/")
     for name in NAMES:
-        piece = started(page, name)
+        piece = start_piece(page, name)
         slider, shown = piece.locator(".hb-live__bar input[type=range], .hb-live__grip"), look(piece, "shown")
         if slider.count():
             assert dragged(piece, slider.last, 0, -160) and look(piece, "shown") == shown, name
@@ -268,7 +268,7 @@ def test_a_finger_taps_slides_and_scrolls(visit):
 @pytest.mark.parametrize(("name", "right", "down"), [("dot", 30, -60), ("roofline", 60, -90)])
 def test_what_a_finger_holds_follows_it_and_the_page_stays(visit, name, right, down):
     page = visit.go(visit.tab("light", 390, touch=True), "live/?dot.q=2 1&dot.k=1 -2")
-    piece = started(page, name)
+    piece = start_piece(page, name)
     hold = piece.locator(".hold").last
     before = hold.bounding_box()["x"]
     assert not dragged(piece, hold, right, down)
@@ -279,7 +279,7 @@ def test_on_paper_the_picture_is_whole_and_no_control_is_left(open_piece):
     piece = open_piece("online_softmax", step=0)
     page = piece.page
     shows_its_end = ("accumulator", "one_head", "online_softmax")
-    others = [started(page, name) for name in NAMES if name not in shows_its_end]
+    others = [start_piece(page, name) for name in NAMES if name not in shows_its_end]
     drawn = [look(other, "read")[0] for other in others]
     page.emulate_media(media="print")
     assert [look(other, "read")[0] for other in others] == drawn
