@@ -101,25 +101,8 @@ def test_the_drawn_row_holds_the_scores_of_the_first_word():
     assert " ".join(f"{score} {place}" for score, place in row) in drawing_text("first-kernel-threads")
 
 
-@pytest.mark.parametrize("drawing", ["one-door", "one-door-wide"])
-def test_as_many_wait_as_a_warp_has_instructions_for_the_unit(drawing):
-    labels = drawing_text(f"first-kernel-{drawing}")
-    instructions = re.findall(r'<rect x="[\d.]+" y="(\d+)" width="[\d.]+" height="20"', source(drawing))
-    waiting = [instructions.count(y) for y in sorted({*instructions}, key=int)]
-    in_the_gap = waiting.pop(2)
-    assert waiting == [worked.LSU_INSTRUCTIONS] * worked.WARPS and in_the_gap == 1
-    assert labels.count(f"sum: {sum(worked.SUM_STEPS)}") == 2
-    assert f"{worked.LSU_INSTRUCTIONS} instructions a warp" in labels
-    assert f"{worked.WARPS} · {worked.LSU_INSTRUCTIONS} = {worked.LSU_CLOCKS} clocks" in labels
-
-
-@pytest.mark.parametrize("drawing", ["one-door", "one-door-wide"])
-def test_the_drawn_clocks_are_those_of_a_meeting(drawing):
-    clock = r'<rect x="[\d.]+" y="\d+" width="[\d.]+" height="24" fill="var\(--hb-(key|value|violet|ink)\)"'
-    clocks = re.findall(clock, source(drawing))
-    multiplied = [colour for colour in clocks if colour == "ink"]
-    flop, head_dim = 4, 128  # a number of the key and one of the value: a multiplication and an addition each
-    assert len(clocks) - len(multiplied) == worked.LSU_CLOCKS
-    assert len(multiplied) == flop * head_dim / H200["fp32 lanes"].value
-    said = f"LSU: all {worked.LSU_CLOCKS} are taken FP32 units: the multiplications take {len(multiplied)}"
-    assert said in drawing_text(f"first-kernel-{drawing}")
+def test_the_caption_of_the_queues_has_the_clocks_that_they_take():
+    page = (ROOT / "docs" / "chapters" / "first-kernel" / "index.md").read_text(encoding="utf-8")
+    flop = 4 * worked.HEAD_DIM  # a number of the key and one of the value: a multiplication and an addition each
+    four = f"{worked.LSU_CLOCKS} clocks at the LSU, {flop // H200['fp32 lanes'].value} of arithmetic"
+    assert f"| Four warps: {four}. One warp alone: {worked.load_store_clocks(1)}." in page

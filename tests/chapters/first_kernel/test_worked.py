@@ -82,6 +82,10 @@ def test_halving_takes_these_shuffles():
     assert (worked.LANES >> within, worked.WARPS >> across) == (1, 1)
 
 
+def test_a_meeting_takes_as_long_with_four_warps_as_the_chapter_says():
+    assert worked.load_store_clocks(worked.WARPS) == worked.LSU_CLOCKS
+
+
 def test_a_profiler_counts_the_instructions_that_are_predicted():
     """Those of the load-store unit, which starts one in a clock, as a part of all clocks."""
     (busy,) = [

@@ -2,7 +2,14 @@
 
 import pytest
 
-from tests.site.live import oracle_attention, oracle_cost, oracle_formats, oracle_machine, oracle_one_head
+from tests.site.live import (
+    oracle_attention,
+    oracle_cost,
+    oracle_formats,
+    oracle_load_store_unit,
+    oracle_machine,
+    oracle_one_head,
+)
 from tests.site.live.test_pieces import NAMES, modules
 
 CHECKS = [
@@ -11,6 +18,7 @@ CHECKS = [
     *oracle_formats.CHECKS,
     *oracle_one_head.CHECKS,
     *oracle_machine.CHECKS,
+    *oracle_load_store_unit.CHECKS,
 ]
 each_check = pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.call)
 
