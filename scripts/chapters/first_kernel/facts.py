@@ -40,3 +40,22 @@ def many_queries(rows: list[dict]) -> str:
     spent = {row["form"]: row["median"] for row in rows if row["n"] == 512 and not row["causal"]}
     ratio = spent["key_blocks_attention"] / spent["flash_attention"]
     return words.lower_bound(words.with_margin(ratio, "quotient_of_other_times"))
+
+
+def times_by_warps(rows: list[dict], warps: int) -> words.Range:
+    """Returns how many times as fast as with four warps the kernel is with so many, in texts of 512 words."""
+    (row,) = (row for row in rows if row["n"] == 512 and row["warps"] == warps)
+    return words.with_margin(row["ratio"], "ratio_of_one_setting")
+
+
+@compares("how_many_warps.times", form_column="warps", forms=(1, 4), value_column="ratio")
+def one_warp(rows: list[dict]) -> str:
+    """Says how many times as fast as with four warps the kernel is with one, in texts of 512 words."""
+    return words.multiple(times_by_warps(rows, 1))
+
+
+@compares("how_many_warps.times", form_column="warps", forms=(8, 4), value_column="ratio")
+def eight_warps(rows: list[dict]) -> str:
+    """Says how many times as long as with four warps the kernel takes with eight, in texts of 512 words."""
+    ratio = times_by_warps(rows, 8)
+    return words.multiple(words.Range(1 / ratio.high, 1 / ratio.low))

@@ -80,9 +80,9 @@ def program_bytes() -> int:
     return 2 * SHAPE[-1] * HEAD_DIM * BYTES
 
 
-def lsu_milliseconds() -> float:
+def lsu_milliseconds(warps: int = WARPS) -> float:
     """Returns how many milliseconds the load-store units need for all meetings, if each starts one in every clock."""
-    return MEETINGS * LSU_CLOCKS / SMS / GIGAHERTZ / 1e6
+    return MEETINGS * load_store_clocks(warps) / SMS / GIGAHERTZ / 1e6
 
 
 def fp32_milliseconds() -> float:
