@@ -71,7 +71,7 @@ def record(chosen: list[str], current: dict[str, dict], processes: int) -> int:
     if digests(chosen) != digests_before:
         raise RecordError(f"a module of {SUBJECT} was edited while they ran; run them again")
     new = {file: outcome | {"digest": digests_before[file], "ran": run_provenance} for file, outcome in passed.items()}
-    kernel_outcomes.keep(ROOT, kernel_outcomes.TESTS, {"files": current | new})
+    kernel_outcomes.save_outcomes(ROOT, kernel_outcomes.TESTS, {"files": current | new})
     if waiting := sorted({*chosen} - new.keys()):
         print(f"\nstill waiting for a run that passes: {', '.join(waiting)}", file=sys.stderr)
         return int(status) or 1

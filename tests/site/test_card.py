@@ -34,7 +34,7 @@ def test_every_card_says_what_it_shows_in_a_sentence_of_its_own():
 def test_a_chapter_without_its_drawing_is_named(tmp_path):
     chapter = navigation.Chapter("nowhere", 1, "", "Nowhere", "# Nowhere")
     with pytest.raises(PluginError, match=r"cards/nowhere\.png wants docs/assets/drawings/path-nowhere\.svg"):
-        _ = Cards([chapter], tmp_path).of("chapters/nowhere/notes.md").alternative
+        _ = Cards([chapter], tmp_path).card_of("chapters/nowhere/notes.md").alternative
 
 
 def test_the_pages_of_a_chapter_have_its_card_and_any_other_that_of_the_site():

@@ -91,7 +91,7 @@ def test_a_folder_of_no_chapter_stops_the_build(chapters):
 
 def test_lists_hold_every_chapter_and_every_sheet(docs, chapters):
     nav, root = navigation.expand(NAV, chapters, [], docs), docs.parent
-    as_typed = SimpleNamespace(lay_out=lambda text, name, home, alone: text)
+    as_typed = SimpleNamespace(lay_out=lambda text, name, home, is_own_page: text)
     lists = Placeholders(chapters, nav, Reader(root), Pieces(ROOT / "docs" / "live"), {}, as_typed)
     assert lists.fill("<!-- hours to read -->, <!-- hours at the board -->") == "about 0 hours, about 1 hours"
     rows = lists.fill("| a |\n<!-- a row for every sheet -->\n| b |")
