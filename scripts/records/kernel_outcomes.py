@@ -85,6 +85,3 @@ def save_outcomes(root: Path, path: str, outcomes: dict) -> None:
     outcomes = json.loads(json.dumps(outcomes))  # as it will be read
     with_checksum = outcomes | {"checksum": checksum({}, outcomes)}
     write_atomically(root / path, json.dumps(with_checksum, indent=1, sort_keys=True, ensure_ascii=False))
-
-
-keep = save_outcomes  # tests/kernels/random_cases still says so: another name there would wait for a run on a GPU

@@ -111,7 +111,7 @@ def count(minutes: float, seeds: list[int], ran: dict) -> int:
         return int(bool(whole.failed))
     forms = {form: {"cases": whole.cases[form], "worst": round(whole.worst[form], 3)} for form in whole.cases}
     counted = {"forms": forms, "seeds": seeds, "seconds": 60 * minutes, "failed": whole.failed, "failures": failures}
-    kernel_outcomes.keep(ROOT, kernel_outcomes.RANDOM_CASES, counted | {"digest": before, "ran": ran})
+    kernel_outcomes.save_outcomes(ROOT, kernel_outcomes.RANDOM_CASES, counted | {"digest": before, "ran": ran})
     return int(bool(whole.failed))
 
 

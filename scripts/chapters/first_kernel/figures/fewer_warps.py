@@ -9,7 +9,7 @@ from scripts.chapters.first_kernel import worked
 ALT = (
     "Pairs of bars on one scale that begins at zero, for one, two, four and eight warps: hollow, what the load-store "
     "unit alone would take, and filled, the time. Eight warps take {fact=eight_warps} that of four, and one warp is "
-    "{fact=one_warp} as fast; its hollow bar is far shorter than its filled one."
+    "{fact=one_warp} as fast."
 )
 N = 512
 
