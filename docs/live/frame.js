@@ -40,8 +40,8 @@ export class Refused extends Error {}
  * @property {(state: S, previous: S) => string} says what has just happened, in one sentence, there before the picture
  *   moves; e^{…} is a power, and `previous` is the state before
  * @property {(state: S) => string | null} [meanwhile] what it says instead while the picture moves
- * @property {(state: S) => number} [lastStep] the last value of `state.step`; a piece that has it can be stepped and
- *   played
+ * @property {(state: S) => number} [lastStep] the last value of `state.step`; a piece that has it can be stepped and,
+ *   where there are several, played
  * @property {(state: S) => string} [next] what the button for the next step says
  * @property {(state: S) => [string, Change<S>]} [again] what it says after the last step, and what it sets then;
  *   without it, "Again", and the first step
