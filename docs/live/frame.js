@@ -41,8 +41,8 @@ export class Refused extends Error {}
  *   moves; e^{…} is a power, and `previous` is the state before
  * @property {(state: S) => string} [meanwhile] what it says while the picture moves, where the sentence would give away
  *   what is to be seen
- * @property {(state: S) => number} [lastStep] the last value of `state.step`; a piece that has it can be stepped and
- *   played
+ * @property {(state: S) => number} [lastStep] the last value of `state.step`; a piece that has it can be stepped and,
+ *   where there are several, played
  * @property {(state: S) => string} [next] what the button for the next step says
  * @property {(state: S) => [string, Change<S>]} [again] what it says after the last step, and what it sets then;
  *   without it, "Again", and the first step

@@ -136,7 +136,7 @@ function drawClocks(warps, clock, my) {
   const done = all.filter((from) => clock >= from + 1);
   const count = (/** @type {number} */ n) => svg`<tspan class="strong">${n}</tspan> ${n === 1 ? "clock" : "clocks"}`;
   return [
-    text(my.middle + my.door + 12, my.spout - 1, "ink", svg`${my.small ? "LSU" : "load-store unit"}: ${count(started)}`),
+    text(my.middle + my.door + 12, my.spout - 1, "ink", svg`${my.small ? "LSU" : "load-store unit (LSU)"}: ${count(started)}`),
     text(0, my.fp32 - 8, "ink", svg`FP32 units: ${count(done.length)}`),
     rect(0, my.fp32, my.width, BAR, "track"),
     boxes(done.map((from) => [from * my.clock, my.fp32, tick(my), BAR]), "ink"),
@@ -173,7 +173,7 @@ function says(state) {
   const each = queue(warps).length;
   if (state.step) return warps === 1 ? `${WHY[1]} ${each} clocks in all.` : `${warps} · ${each} = ${clocks(warps)} clocks. ${WHY[warps]}`;
   const wait = warps === 1 ? "One warp waits, with" : `${warps} warps wait, each with`;
-  return `${wait} ${each} instructions for one unit. It starts one in a clock.`;
+  return `${wait} ${each} instructions for the LSU. It starts one in a clock.`;
 }
 
 /** @type {import("./frame.js").Piece<State>} */
