@@ -6,7 +6,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from scripts.chapters.first_kernel import worked
-from tests.site.live.conftest import started
+from tests.site.live.conftest import start_piece
 
 
 def clocks(text: str) -> list[int]:
@@ -30,7 +30,7 @@ def test_before_it_runs_only_paper_says_how_it_ends(pieces):
 def test_a_meeting_runs_and_its_only_step_needs_no_play(visit):
     page = visit("live/#live-load_store_unit")
     page.emulate_media(reduced_motion="no-preference")
-    piece = started(page, "load_store_unit")
+    piece = start_piece(page, "load_store_unit")
     assert piece.locator(".back").count() == 1 and piece.locator(".play").count() == 0
     piece.get_by_role("button", name="Run a meeting").click()
     says = piece.locator(".hb-live__says")
