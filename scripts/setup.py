@@ -38,8 +38,7 @@ GROUPS = {
     "lock": ["uv"],
 }
 
-# By what a command, or Python itself, says when it fails; the first that fits is told.
-ADVICE = {
+ADVICE = {  # by what a command, or Python itself, says when it fails; the first that fits is told
     "DO NOT MATCH THE HASHES|EINTEGRITY": """\
 A package is not the one that the lock names. Find out what changed it, a mirror perhaps, before you go on.""",
     "No space left on device|ENOSPC": """\
@@ -51,9 +50,8 @@ There is no right to write. If this clone, ~/.cache or ~/.npm was once written w
 The network, or what serves the packages there, is out of reach. The settings of pip (PIP_INDEX_URL, PIP_CERT),
 npm (~/.npmrc) and apt for a mirror or a proxy are heeded.""",
     "No matching distribution|from versions: none|E404|E50[0-9]|Failed to fetch": """\
-The index of packages doesn't answer, or has no such file for this Python and this machine. Is the network up, and is
-the index the right one that pip (PIP_INDEX_URL), npm (~/.npmrc) or apt is set to? If it is, try another Python:
-make PYTHON=python3.12 site, say.""",
+The index of packages that pip (PIP_INDEX_URL), npm (~/.npmrc) or apt is set to doesn't answer, or has no such file for
+this Python and this machine. If the network is up, try another Python: make PYTHON=python3.12 site, say.""",
 }
 
 

@@ -34,8 +34,7 @@ FORMATS = {"bf16": ("BF16", 16), "fp8": ("FP8", 8), "nvfp4": ("NVFP4", 4.5)}  # 
 def speed_row(cache: str, heads: str = "32/8") -> dict:
     """Our kernel's row of 16 sequences of 8192 tokens."""
     wanted = {"form": "ours", "cache": cache, "heads": heads, "batch": 16, "n": 8192}
-    (found,) = [row for row in records.table("decode_speed", "decode") if wanted.items() <= row.items()]
-    return found
+    return next(row for row in records.table("decode_speed", "decode") if wanted.items() <= row.items())
 
 
 def megabytes(row: dict) -> float:

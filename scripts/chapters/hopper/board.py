@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 from kernels.bench.cost import attention_flops, mib, qkvo_bytes
 from kernels.bench.hardware import H100
@@ -136,10 +137,8 @@ def parts(board: Board) -> None:
     board.arrow(72, 102, 72, 136)
     for i, name in enumerate(("K", "V", "Q")):
         board.words(172, 74 + 44 * i, name, 0.95)
-        if name == "Q":  # a ring for each consumer
-            board.row(190, 58 + 44 * i, [""] * STAGES * CONSUMERS, w=17, h=32)
-        else:
-            board.row(190, 58 + 44 * i, [""] * STAGES, w=34, h=32)
+        rings = CONSUMERS if name == "Q" else 1  # Q has a ring for each consumer
+        board.row(190, 58 + 44 * i, [""] * STAGES * rings, w=34 / rings, h=32)
     board.words(222, 34, "rings", 0.9)
     board.arrow(132, 158, 160, 132)
     board.arrow(262, 92, 296, 62)
@@ -169,11 +168,8 @@ def bits(board: Board) -> None:
     for i, (name, numbers) in enumerate(rows.items()):
         y = 40 + 46 * i
         board.words(20, y, name, 1, at="left")
-        if name in ("use", "place"):
+        with nullcontext() if name in ("use", "place") else board.answer():
             board.table(130, y, [numbers], [56] * RING_USES, size=1)
-        else:
-            with board.answer():
-                board.table(130, y, [numbers], [56] * RING_USES, size=1)
     board.line((14, 62), (466, 62))
     board.words(234, 220, f"for the bit of use div {STAGES}", 0.85, at="left")
     with board.answer():

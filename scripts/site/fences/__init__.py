@@ -25,7 +25,7 @@ from mkdocs.config.defaults import MkDocsConfig
 
 from scripts import facts, records
 from scripts.records import kernel_outcomes
-from scripts.site.fences import figures, outputs, symbols, values
+from scripts.site.fences import figures, outputs, suites, symbols, values
 from scripts.site.fences.fact_marks import Marks
 from scripts.site.fences.page import FenceError, PageContext
 from scripts.site.live import PieceError, Pieces
@@ -215,16 +215,16 @@ class Fences:
         root, modules = self.reader.root, self.newest.modules
         if name == "tests/kernels":
             outcomes, waiting = kernel_outcomes.current_and_waiting(root, modules)
-            before = outputs.waiting_html(waiting, root) if waiting else ""
-            table = outputs.suite_html(outcomes, root) + outputs.suite_ran_html(outcomes) if outcomes else ""
+            before = suites.waiting_html(waiting, root) if waiting else ""
+            table = suites.suite_html(outcomes, root) + suites.suite_ran_html(outcomes) if outcomes else ""
             return Markup('<div class="hb-suite">{}{}</div>').format(before, table)
         if name == "tests/kernels/random_cases":
             cases, current = kernel_outcomes.random_cases(root, modules)
             if not cases:
-                return outputs.notice_html(f"Random cases have never run on a GPU. {outputs.TO_RUN_RANDOM_CASES}")
+                return outputs.notice_html(f"Random cases have never run on a GPU. {suites.TO_RUN_RANDOM_CASES}")
             mark = "" if current else outputs.notice_html("An earlier run: what draws the cases has changed since.")
             ran = outputs.provenance_html(cases["ran"], "The suite of random cases")
-            return Markup('<div class="hb-suite">{}{}{}</div>').format(mark, outputs.random_cases_html(cases), ran)
+            return Markup('<div class="hb-suite">{}{}{}</div>').format(mark, suites.random_cases_html(cases), ran)
         raise self.page.error_at_fence(
             "suite", name, f"there is no suite {name}; there are: tests/kernels, tests/kernels/random_cases"
         )
