@@ -86,8 +86,7 @@ def meetings(board: Board) -> None:
         f"32 neighbours are {worked.sectors(1)} sectors, all used: the first suspect is struck out. A program asks for "
         f"2 · 512 · {worked.HEAD_DIM} · {worked.BYTES} bytes = {one:.3f} MB, all {worked.PROGRAMS:,} for "
         f"{worked.requested_gigabytes():.1f} GB, which takes L2 {needed:.1f} ms, a short piece of a bar of {ours:.0f}: "
-        f"so is the second. As many multiplications in {said}. The third: meetings. What happens in one: two loads; "
-        "over the row; two sums, which read and talk."
+        f"so is the second. As many multiplications in {said}. The third: meetings."
     )
     board.erase(keep=(*STAYS, "suspects"))
     board.words(14, 20, "32 neighbours", 0.85, at="left")
@@ -111,11 +110,6 @@ def meetings(board: Board) -> None:
             board.words(224, 146 + 32 * i, f"{time:.0f} ms", 0.85, at="right")
     with board.answer():
         board.words(SHELF + 26, SUSPECTS[2], "meetings", 0.85, at="left")
-    with board.answer():
-        for x, w, text in ((242, 68, "2 loads"), (318, 68, "the row"), (394, 70, "2 sums")):
-            board.box(x, 184, w, 34, text, 0.75)
-        for x, to in ((262, 340), (350, 412), (432, 436)):
-            board.arrow(x, FOOT + 4, to, 222)
 
 
 def strike(board: Board, suspect: int, wide: float) -> None:
@@ -171,13 +165,15 @@ def bill(board: Board) -> None:
         for row in records.table("what_is_busy", "busy")
         if (row["form"], row["n"], row["head_dim"]) == ("one_key", 512, 128)
     ]
+    (eight,) = [row for row in records.table("how_many_warps", "times") if (row["n"], row["warps"]) == (512, 8)]
+    many = worked.load_store_clocks(eight["warps"])
     clocks, found, million = worked.LSU_CLOCKS, worked.lsu_milliseconds(), worked.MEETINGS / 1e6
     per_sm = million * clocks / worked.SMS
     board.step(
         f"{' · '.join(map(str, worked.SHAPE))} = {million:.0f} million meetings, times {clocks} clocks, on "
         f"{worked.SMS} SMs {per_sm:.0f} million clocks, that is {found:.0f} ms. A bar for {ours:.0f} ms, {found:.0f} "
-        f"of it shaded. The profiler: the unit starts one in {busy['starts']:.0f} % of all clocks; its data path is "
-        f"busy in {busy['unit']:.0f} %."
+        f"of it shaded. The profiler: the unit starts one in {busy['starts']:.0f} % of all clocks. Eight warps have "
+        f"{many} tickets and take {eight['median']:.0f} ms."
     )
     board.erase(keep=STAYS)
     board.line((LEFT, 150), (LEFT + 416, 150), (LEFT + 416, 182), (LEFT, 182), (LEFT, 149))
@@ -195,7 +191,7 @@ def bill(board: Board) -> None:
         left, _, right, _ = board.words(190, 214, f"{busy['starts']:.0f} %", 0.95, at="left")
         board.ring((left + right) / 2, 214, right - left + 18, 26)
     with board.answer():
-        board.words(466, 214, f"data path {busy['unit']:.0f} %", 0.95, at="right")
+        board.words(466, 214, f"8 warps: {many}, {eight['median']:.0f} ms", 0.95, at="right")
 
 
 def cure(board: Board) -> None:
