@@ -20,6 +20,6 @@ def figure() -> go.Figure:
     for form, (name, role) in FORMS.items():
         spent = median[form]
         look = plot.Style(name, role).bars("%{name}: %{x:.3g} ms", "value")
-        fig.add_bar(x=[spent], y=[name], text=[f"<b>{spent:.2g} ms</b>"], **look)
+        fig.add_bar(x=[spent], y=[name], text=[f"<b>{spent:.3g} ms</b>"], **look)
     axes = {"xaxis": {"visible": False}, "yaxis": plot.name_axis()}
     return plot.finish(fig, 120, bargap=0.35, margin={"b": 4}, **axes)
