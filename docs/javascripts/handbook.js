@@ -6,6 +6,7 @@
   const LIBRARY = new URL("../vendor/plotly.min.js", document.currentScript.src).href;
   const CHARTS = new URL("charts.js", document.currentScript.src).href;
   const NEAR = "300px"; // how far below the view a figure starts to load
+  const AHEAD = "1800px"; // and once somebody scrolls: then it's there before they are
   const TOKENS = ["paper", "shade", "line", "ink", "soft", "query", "key", "value", "rose", "rose-fill", "violet", "grey", "faint"];
   let onPaper = false;
 
@@ -111,16 +112,21 @@
 
   const plots = [...document.querySelectorAll(".hb-plot")].map((place) => new Plot(place));
   const drawn = () => plots.filter((plot) => plot.place.classList.contains("hb-plot--drawn"));
-  const seen = new IntersectionObserver(
-    (entries) => {
-      for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
-        seen.unobserve(target);
-        plots.find((plot) => plot.place === target).draw();
-      }
-    },
-    { rootMargin: `0px 0px ${NEAR} 0px` },
-  );
-  for (const plot of plots) seen.observe(plot.place);
+  const drawBefore = (margin) => {
+    const near = new IntersectionObserver(
+      (entries) => {
+        for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
+          near.unobserve(target);
+          const plot = plots.find((plot) => plot.place === target);
+          if (!plot.drawing) plot.draw();
+        }
+      },
+      { rootMargin: `0px 0px ${margin} 0px` },
+    );
+    for (const plot of plots) near.observe(plot.place);
+  };
+  drawBefore(NEAR);
+  addEventListener("scroll", () => drawBefore(AHEAD), { once: true, passive: true });
   addEventListener("resize", () => drawn().filter((plot) => plot.canvas.clientWidth !== plot.width).forEach((plot) => plot.draw()));
 
   // A live piece starts when it comes near: until then, and without scripts, its first state stands there as a drawing.

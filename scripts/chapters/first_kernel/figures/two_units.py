@@ -9,7 +9,7 @@ ALT = (
     "Two lines over the number of warps a program has, and below each number the time. The load-store unit's line "
     "rises from left to right, the ALU's falls, and they cross between two warps and four."
 )
-UNITS = {"lsu": plot.Style("LSU: hand over", "accent"), "alu": plot.Style("ALU: walk", "ink")}
+UNITS = {"lsu": plot.Style("LSU", "accent"), "alu": plot.Style("ALU", "ink")}
 N, HEAD_DIM = 512, 128
 
 
