@@ -26,8 +26,8 @@ from scripts.chapters.decode.worked import (
     vector,
 )
 
-WIDTH = 4096  # of a layer, and as many tokens
-CACHES = 100
+LAYER_WIDTH = 4096  # of a layer, and as many tokens
+CACHE_COUNT = 100
 FORMATS = {"bf16": ("BF16", 16), "fp8": ("FP8", 8), "nvfp4": ("NVFP4", 4.5)}  # bits a number, with its scale
 
 
@@ -41,17 +41,17 @@ def megabytes(row: dict) -> float:
     return 1e3 * row["read"] * row["median"]  # TB/s times ms
 
 
-def limit(row: dict) -> float:
+def least_ms(row: dict) -> float:
     """The least time of what a row has read, in ms."""
-    return 1e9 * megabytes(row) / bandwidth()
+    return 1e9 * megabytes(row) / bytes_per_second()
 
 
-def bandwidth() -> float:
+def bytes_per_second() -> float:
     """The most bytes a second of the GPU's memory in the run, by its maker."""
     return getattr(hardware, records.read("decode_speed").chip)["hbm bandwidth"].value
 
 
-def fixed_part(cache: str) -> float:
+def fixed_us(cache: str) -> float:
     """Where the line through two caches begins, one four times as large as the other, in µs."""
     small, large = speed_row(cache), speed_row(cache, "32/32")
     slope = (large["median"] - small["median"]) / (megabytes(large) - megabytes(small))
@@ -60,19 +60,19 @@ def fixed_part(cache: str) -> float:
 
 def board() -> Board:
     board = Board()
-    cached(board)
-    by_hand(board)
-    shared(board)
-    size(board)
-    paged(board)
-    split(board)
-    bills(board)
-    points(board)
-    machine(board)
+    draw_cache(board)
+    draw_hand_computation(board)
+    draw_shared_weights(board)
+    draw_cache_size(board)
+    draw_pages(board)
+    draw_split(board)
+    draw_bills(board)
+    draw_points(board)
+    draw_demo_ticks(board)
     return board
 
 
-def cached(board: Board) -> None:
+def draw_cache(board: Board) -> None:
     board.step(
         "One query on the left, an arrow to a long row of keys with a row of values below, and at its end a dashed "
         "box for the next token. A bracket around the rows says KV cache."
@@ -90,7 +90,7 @@ def cached(board: Board) -> None:
     board.words(47, 66, "new", 0.85)
 
 
-def by_hand(board: Board) -> None:
+def draw_hand_computation(board: Board) -> None:
     whole = attend(0, len(KEYS), mark=0)
     board.step(
         f"A table of four tokens with the query {vector(QUERY)}: scores {vector(whole.scores)}, powers of 2 "
@@ -114,28 +114,28 @@ def by_hand(board: Board) -> None:
     board.ring(428, 97, 88, 24)
 
 
-def shared(board: Board) -> None:
-    weights, cache = 24 * WIDTH**2, 4 * WIDTH * WIDTH
+def draw_shared_weights(board: Board) -> None:
+    weights, cache = 24 * LAYER_WIDTH**2, 4 * LAYER_WIDTH * LAYER_WIDTH
     board.step(
         f"Two bars to scale: the weights of a layer, 24 w squared, {weights / 1e6:.0f} MB, for everyone; and "
-        f"{CACHES} caches of 4 N w, {cache / 1e6:.1f} MB each, together {CACHES * cache / 1e9:.2f} GB."
+        f"{CACHE_COUNT} caches of 4 N w, {cache / 1e6:.1f} MB each, together {CACHE_COUNT * cache / 1e9:.2f} GB."
     )
     board.erase()
-    board.words(22, 30, f"N = w = {WIDTH}", 0.9, at="left")
+    board.words(22, 30, f"N = w = {LAYER_WIDTH}", 0.9, at="left")
     board.words(22, 68, f"weights: 24w² = {weights / 1e6:.0f} MB, for everyone", 0.9, at="left")
-    unit = 430 / (CACHES * cache)
+    unit = 430 / (CACHE_COUNT * cache)
     board.box(22, 84, unit * weights, 34)
     board.hatch(22, 84, unit * weights, 34)
     board.words(22, 152, f"one past: 4Nw = {cache / 1e6:.1f} MB, a sixth", 0.9, at="left")
     board.box(22, 168, unit * cache, 34)
     with board.answer():
-        board.box(22, 168, unit * CACHES * cache, 34)
-        for i in range(2, CACHES):
+        board.box(22, 168, unit * CACHE_COUNT * cache, 34)
+        for i in range(2, CACHE_COUNT):
             board.line((22 + unit * cache * i, 170), (22 + unit * cache * i, 200), width=0.8)
-        board.words(22, 222, f"{CACHES} pasts: {CACHES * cache / 1e9:.2f} GB", 0.95, at="left")
+        board.words(22, 222, f"{CACHE_COUNT} pasts: {CACHE_COUNT * cache / 1e9:.2f} GB", 0.95, at="left")
 
 
-def size(board: Board) -> None:
+def draw_cache_size(board: Board) -> None:
     token = 2 * LAYERS * KV_HEADS * HEAD_DIM * BYTES
     whole = LONG_TOKENS * token
     board.step(
@@ -162,7 +162,7 @@ def size(board: Board) -> None:
         board.words(200, 236, f"{1e3 * whole / H100['hbm bandwidth'].value:.2f} ms a step, at least", 0.95, at="left")
 
 
-def paged(board: Board) -> None:
+def draw_pages(board: Board) -> None:
     entry, row = divmod(5, PAGE_TOKENS)
     board.step(
         f"Eight pages of {PAGE_TOKENS} tokens in memory, numbered from 0. The page table of a text of {TOKENS} tokens "
@@ -186,7 +186,7 @@ def paged(board: Board) -> None:
         board.words(22, 248, f"entry {entry} → page {PAGE_TABLE[entry]}, row {row}", 0.95, at="left")
 
 
-def split(board: Board) -> None:
+def draw_split(board: Board) -> None:
     parts, whole = [attend(0, 2), attend(2, 4)], attend(0, 4)
     ratio = rescaled_sums(*parts)
     sms = int(H100["sms"].value)
@@ -225,7 +225,7 @@ def split(board: Board) -> None:
         board.words(24, 246, f"{blend} = {vector(whole.output)}", 1, at="left")
 
 
-def bills(board: Board) -> None:
+def draw_bills(board: Board) -> None:
     rows = [(name, bits, speed_row(cache)) for cache, (name, bits) in FORMATS.items()]
     board.step(
         "Three bills, for one layer with 16 sequences of 8192 tokens and 32 heads of queries on 8 of keys: "
@@ -249,39 +249,39 @@ def bills(board: Board) -> None:
         board.words(320, 134 + 44 * i, error, 0.9)
 
 
-def points(board: Board) -> None:
-    rows = [(name, speed_row(cache), fixed_part(cache)) for cache, (name, _) in FORMATS.items()]
+def draw_points(board: Board) -> None:
+    rows = [(name, speed_row(cache), fixed_us(cache)) for cache, (name, _) in FORMATS.items()]
     most, chip = rows[0][1], records.read("decode_speed").chip
     board.step(
         "Beside bytes and times of the bills, time over megabytes. A dashed line, bytes over the bandwidth of our "
-        f"{chip}, to {megabytes(most):.0f} MB and {limit(most):.3f} ms; above it the points of the three bills: "
+        f"{chip}, to {megabytes(most):.0f} MB and {least_ms(most):.3f} ms; above it the points of the three bills: "
         + "; ".join(f"{name} at {megabytes(row):.0f} MB and {row['median']:.3f} ms" for name, row, _ in rows)
         + ". Their fixed parts are "
         + ", ".join(f"{start:.0f}" for *_, start in rows)
         + " µs; the line has "
-        + ", ".join(f"{100 * limit(row) / row['median']:.0f}" for _, row, _ in rows)
+        + ", ".join(f"{100 * least_ms(row) / row['median']:.0f}" for _, row, _ in rows)
         + " percent of their heights."
     )
     board.erase(keep=("bills",))
-    left, bottom, across, up = 210, 226, 0.42, 1400
+    left, bottom, x_scale, y_scale = 210, 226, 0.42, 1400
     board.axis(left, bottom, 250, 212, "", "ms")
     board.words(378, 246, "MB", 0.8)
-    board.line((left, bottom), (left + across * megabytes(most), bottom - up * limit(most)), dashed=True)
-    board.words(470, bottom - up * limit(most) + 26, f"{limit(most):.3f}", 0.85, at="right")
-    board.words(10, 32, f"{chip}: bytes ÷ {bandwidth() / 1e12:.1f} TB/s", 0.8, at="left")
+    board.line((left, bottom), (left + x_scale * megabytes(most), bottom - y_scale * least_ms(most)), dashed=True)
+    board.words(470, bottom - y_scale * least_ms(most) + 26, f"{least_ms(most):.3f}", 0.85, at="right")
+    board.words(10, 32, f"{chip}: bytes ÷ {bytes_per_second() / 1e12:.1f} TB/s", 0.8, at="left")
     for name, row, start in rows:
-        x, y = left + across * megabytes(row), bottom - up * row["median"]
+        x, y = left + x_scale * megabytes(row), bottom - y_scale * row["median"]
         board.ring(x, y, 9, 9)
         board.line((x, bottom - 4), (x, bottom + 4))
         board.words(x, bottom + 20, f"{megabytes(row):.0f}", 0.85)
         for above, text in ((16, name), (33, f"+{start:.0f} µs")):
             board.words(x - (36 if row is rows[-1][1] else 20), y - above, text, 0.75, at="left")
         with board.answer():
-            below = bottom - up * limit(row) + (50 if row is most else 18)
-            board.words(x + (12 if row is most else 30), below, f"{100 * limit(row) / row['median']:.0f} %", 0.9)
+            below = bottom - y_scale * least_ms(row) + (50 if row is most else 18)
+            board.words(x + (12 if row is most else 30), below, f"{100 * least_ms(row) / row['median']:.0f} %", 0.9)
 
 
-def machine(board: Board) -> None:
+def draw_demo_ticks(board: Board) -> None:
     parts, first = [attend(0, 2), attend(2, 4)], attend(0, 1)
     board.step(
         f"Ticks behind {vector(parts[0].output)}, {vector(parts[1].output)} and the merged "
