@@ -40,7 +40,7 @@ def test_no_bar_of_the_schedule_is_cut():
         choose(figure, "Choose", choice.label)
         bars = [trace for trace in visible(figure) if trace.type == "bar"]
         ends = [start + clocks for trace in bars for start, clocks in zip(trace.base, trace.x, strict=True)]
-        assert ends and max(ends) <= hopper_timeline.SHOWN < figure.layout.xaxis.range[1]
+        assert ends and max(ends) <= hopper_timeline.SHOWN_CLOCKS < figure.layout.xaxis.range[1]
         dots = [
             line
             for trace in visible(figure)

@@ -17,17 +17,17 @@ N = 512
 def figure() -> go.Figure:
     rows = plot.rows_with(records.table("how_many_warps", "times"), n=N)
     names = {row["warps"]: f"{row['warps']} warp{'s' * (row['warps'] > 1)}" for row in rows}
-    door = plot.Style("load-store unit", "grey", predicted=True)
-    time = plot.Style("measured", "accent")
+    unit_style = plot.Style("load-store unit", "grey", predicted=True)
+    measured_style = plot.Style("measured", "accent")
     fig = go.Figure()
-    for style, spent in [
-        (door, {warps: worked.lsu_milliseconds(warps) for warps in names}),
-        (time, {row["warps"]: row["median"] for row in rows}),
+    for style, milliseconds in [
+        (unit_style, {warps: worked.lsu_milliseconds(warps) for warps in names}),
+        (measured_style, {row["warps"]: row["median"] for row in rows}),
     ]:
         fig.add_bar(
-            x=list(spent.values()),
+            x=list(milliseconds.values()),
             y=list(names.values()),
-            text=[f"<b>{ms:.0f} ms</b>" for ms in spent.values()],
+            text=[f"<b>{ms:.0f} ms</b>" for ms in milliseconds.values()],
             **style.bars("%{y}, %{name}: %{x:.1f} ms", "value"),
         )
     axes = {"xaxis": {"visible": False}, "yaxis": plot.name_axis()}
