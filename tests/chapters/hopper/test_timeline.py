@@ -44,7 +44,8 @@ def test_no_bar_of_the_schedule_is_cut():
         dots = [
             line
             for trace in visible(figure)
-            for line, text in zip(trace.y, trace.text or [], strict=False)
+            if trace.text
+            for line, text in zip(trace.y, trace.text, strict=True)
             if text == "…"
         ]
         assert hopper_timeline.LINES["tensor cores"] in dots
