@@ -42,20 +42,20 @@ def many_queries(rows: list[dict]) -> str:
     return words.lower_bound(words.with_margin(ratio, "quotient_of_other_times"))
 
 
-def times_by_warps(rows: list[dict], warps: int) -> words.Range:
+def speed_by_warps(rows: list[dict], warps: int) -> words.Range:
     """Returns how many times as fast as with four warps the kernel is with so many, in texts of 512 words."""
-    (row,) = (row for row in rows if row["n"] == 512 and row["warps"] == warps)
-    return words.with_margin(row["ratio"], "ratio_of_one_setting")
+    ratio = {row["warps"]: row["ratio"] for row in rows if row["n"] == 512}
+    return words.with_margin(ratio[warps] / ratio[4], "ratio_of_one_setting")
 
 
 @compares("how_many_warps.times", form_column="warps", forms=(1, 4), value_column="ratio")
 def one_warp(rows: list[dict]) -> str:
     """Says how many times as fast as with four warps the kernel is with one, in texts of 512 words."""
-    return words.multiple(times_by_warps(rows, 1))
+    return words.multiple(speed_by_warps(rows, 1))
 
 
 @compares("how_many_warps.times", form_column="warps", forms=(8, 4), value_column="ratio")
 def eight_warps(rows: list[dict]) -> str:
     """Says how many times as long as with four warps the kernel takes with eight, in texts of 512 words."""
-    ratio = times_by_warps(rows, 8)
-    return words.multiple(words.Range(1 / ratio.high, 1 / ratio.low))
+    speed = speed_by_warps(rows, 8)
+    return words.multiple(words.Range(1 / speed.high, 1 / speed.low))

@@ -104,5 +104,7 @@ def test_the_drawn_row_holds_the_scores_of_the_first_word():
 def test_the_caption_of_the_queues_has_the_clocks_that_they_take():
     page = (ROOT / "docs" / "chapters" / "first-kernel" / "index.md").read_text(encoding="utf-8")
     flop = 4 * worked.HEAD_DIM  # a number of the key and one of the value: a multiplication and an addition each
-    four = f"{worked.LSU_CLOCKS} clocks at the LSU, {flop // H200['fp32 lanes'].value} of arithmetic"
-    assert f"| Four warps: {four}. One warp alone: {worked.load_store_clocks(1)}." in page
+    four = f"{worked.LSU_CLOCKS} clocks at the LSU, {flop // H200['fp32 lanes'].value} of multiplications"
+    assert f"| Four warps: {four}." in page
+    other = [worked.load_store_clocks(1), worked.load_store_clocks(8)]
+    assert f"{other[0]} clocks of work instead of {worked.LSU_CLOCKS}" in page and f"{other[1]} clocks at the LSU" in page

@@ -7,7 +7,7 @@ from scripts.chapters import plot
 
 ALT = (
     "Four bars on a logarithmic axis. On top, hollow, the budget. Those of PyTorch and of the kernel have one length "
-    "and stay below it. That of the output with a head of zeros is many times as long."
+    "and stay below it. That of the output with a head of zeros reaches far to the right."
 )
 NAMES = {"pytorch": "PyTorch", "one_key": "our kernel", "one_head_of_zeros": "a head of zeros"}
 

@@ -37,7 +37,7 @@ def figure() -> go.Figure:
     for name, milliseconds in times.items():
         look = plot.Style(name, "accent" if name == next(iter(times)) else "ink")
         point = look.scatter("%{name}: %{x:.3g} ms", "markers+text", size=11, named=None)
-        text = [f"<b>{milliseconds:.{0 if milliseconds >= 1 else 2}f}</b>  "]
+        text = [f"<b>{milliseconds:.3g}</b>  "]
         fig.add_scatter(x=[milliseconds], y=[name], text=text, textposition="middle left", **point)
     ticks = plot.log_axis("milliseconds", [0.1, 1, 10, 100], ["0.1", "1", "10", "100"], range=[-1.8, 2.6])
     order = {"categoryorder": "array", "categoryarray": list(times), "showgrid": False}

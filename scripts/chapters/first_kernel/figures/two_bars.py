@@ -20,6 +20,6 @@ def figure() -> go.Figure:
     for form, (name, role) in FORMS.items():
         milliseconds = median[form]
         bar = plot.Style(name, role).bars("%{name}: %{x:.3g} ms", "value")
-        fig.add_bar(x=[milliseconds], y=[name], text=[f"<b>{milliseconds:.2g} ms</b>"], **bar)
+        fig.add_bar(x=[milliseconds], y=[name], text=[f"<b>{milliseconds:.3g} ms</b>"], **bar)
     axes = {"xaxis": {"visible": False}, "yaxis": plot.name_axis()}
     return plot.finish(fig, 120, bargap=0.35, margin={"b": 4}, **axes)
