@@ -45,8 +45,8 @@ def draw_small_balloons(board: Board) -> None:
     with board.group("pocket"):
         for x in (90, 390):
             draw_balloon(board, x, 110, 34)
-            board.words(x, 190, "small")
-        board.words(240, 116, "?", 2.4)
+            board.write(x, 190, "small")
+        board.write(240, 116, "?", 2.4)
         board.arrow(136, 116, 200, 116)
         board.arrow(280, 116, 344, 116)
 
@@ -66,13 +66,13 @@ def draw_shapes(board: Board) -> None:
     with board.group("shapes"):
         for x, width, name, shape in tables:
             board.box(x, 74, width, SQUARE_SIDE)
-            board.words(x + width / 2, 210, name)
+            board.write(x + width / 2, 210, name)
             if width == SLIVER_WIDTH:
-                board.words(x + width / 2, 240, shape)
-        with board.answer():
+                board.write(x + width / 2, 240, shape)
+        with board.withhold():
             for x, width, _, shape in tables[1:3]:
-                board.words(x + width / 2, 240, shape)
-    board.words(240, 26, "small,  square,  small", 1.1)
+                board.write(x + width / 2, 240, shape)
+    board.write(240, 26, "small,  square,  small", 1.1)
 
 
 def draw_powers_of_two(board: Board) -> None:
@@ -86,20 +86,20 @@ def draw_powers_of_two(board: Board) -> None:
     )
     board.erase("shapes")
     with board.group("heads"):
-        board.words(20, 58, f"N = {WORDS} = {n},  d = {HEAD_DIM} = {d},  {BYTES} bytes = {size}", 0.9, at="left")
+        board.write(20, 58, f"N = {WORDS} = {n},  d = {HEAD_DIM} = {d},  {BYTES} bytes = {size}", 0.9, at="left")
     with board.group("sizes"):
-        board.words(20, 90, "Q", at="left")
-        board.words(110, 90, f"{n} · {d} · {size}", at="left")
-        board.words(20, 120, "square", at="left")
-        board.words(110, 120, f"{n} · {n} · {size}", at="left")
-        with board.answer():
-            board.words(262, 90, f"= {power_of_two(query)} = {query >> 20} MiB", at="left")
-            board.words(262, 120, f"= {power_of_two(square)} = {square >> 20} MiB", at="left")
+        board.write(20, 90, "Q", at="left")
+        board.write(110, 90, f"{n} · {d} · {size}", at="left")
+        board.write(20, 120, "square", at="left")
+        board.write(110, 120, f"{n} · {n} · {size}", at="left")
+        with board.withhold():
+            board.write(262, 90, f"= {power_of_two(query)} = {query >> 20} MiB", at="left")
+            board.write(262, 120, f"= {power_of_two(square)} = {square >> 20} MiB", at="left")
     with board.group("heads"):
         board.line((20, 144), (460, 144))
-        board.words(20, 174, f"{SENTENCES} · {HEADS} = {slices_power} heads", 0.9, at="left")
-        with board.answer():
-            board.words(262, 214, f"{query * slices >> 30} GiB  →  {square * slices >> 30} GiB", 1.15)
+        board.write(20, 174, f"{SENTENCES} · {HEADS} = {slices_power} heads", 0.9, at="left")
+        with board.withhold():
+            board.write(262, 214, f"{query * slices >> 30} GiB  →  {square * slices >> 30} GiB", 1.15)
 
 
 def draw_ratio(board: Board) -> None:
@@ -114,21 +114,21 @@ def draw_ratio(board: Board) -> None:
         places = [62, 130, 200, 250]
         for y, last in ((166, "N"), (212, "d")):
             for x, sign in zip(places, signs, strict=True):
-                board.words(x, y, sign, 0.95)
-            board.words(284, y, last, 1.1)
+                board.write(x, y, sign, 0.95)
+            board.write(284, y, last, 1.1)
         for x, sign in zip(places, signs, strict=True):
             half = 26 if len(sign) > 1 else 10
-            with board.answer():
+            with board.withhold():
                 for y in (166, 212):
                     board.strike(x - half, y + 8, x + half, y - 8)
         board.line((30, 189), (302, 189))
-        board.words(330, 189, "=", 1.1)
-        with board.answer():
-            board.words(386, 168, "N", 1.2)
+        board.write(330, 189, "=", 1.1)
+        with board.withhold():
+            board.write(386, 168, "N", 1.2)
             board.line((366, 189), (406, 189))
-            board.words(386, 210, "d", 1.2)
+            board.write(386, 210, "d", 1.2)
             board.ring(386, 190, 72, 84)
-            board.words(166, 248, f"{WORDS} ÷ {HEAD_DIM} = {WORDS // HEAD_DIM}", 1.1)
+            board.write(166, 248, f"{WORDS} ÷ {HEAD_DIM} = {WORDS // HEAD_DIM}", 1.1)
 
 
 def draw_live_squares(board: Board) -> None:
@@ -143,17 +143,17 @@ def draw_live_squares(board: Board) -> None:
     with board.group("alive"):
         for i, (kernel, (count, written)) in enumerate(LIVE_SQUARES.items()):
             x = 68 + 114 * i
-            board.words(x, 148, kernel, 0.95)
-            board.words(x, 171, f"→ {written}", 0.75)
-            with board.answer():
+            board.write(x, 148, kernel, 0.95)
+            board.write(x, 171, f"→ {written}", 0.75)
+            with board.withhold():
                 for k in range(count):
                     board.box(x - (15 * count + 3 * (count - 1)) + 36 * k, 184, 30, 30)
                 if kernel == "· V":
                     board.box(x + 40, 184, 5, 30)
-                board.words(x, 230, str(count), 1.1)
-        board.words(20, 256, "peak of one head:", 0.9, at="left")
-        with board.answer():
-            board.words(196, 256, f"2 · {square} + {query} = {peak} MiB", at="left")
+                board.write(x, 230, str(count), 1.1)
+        board.write(20, 256, "peak of one head:", 0.9, at="left")
+        with board.withhold():
+            board.write(196, 256, f"2 · {square} + {query} = {peak} MiB", at="left")
 
 
 def draw_curves(board: Board) -> None:
@@ -177,24 +177,24 @@ def draw_curves(board: Board) -> None:
         board.axis(corner_x, corner_y, 420, 164, up="MiB, one head")
         board.curve(lambda x: point_at((x - corner_x) / x_scale)[1], corner_x, point_at(shortest)[0])
         x, y = point_at(shortest)
-        with board.answer():  # said after it
+        with board.withhold():  # said after it
             board.line((x - 9, y - 9), (x + 9, y + 9), width=3.2)
             board.line((x - 9, y + 9), (x + 9, y - 9), width=3.2)
-            board.words(x + 16, y + 16, f"{shortest:,}", 0.8, at="left")
-            board.words(x + 16, y + 38, "ran out:", 0.8, at="left")
-            board.words(x + 16, y + 60, card, 0.8, at="left")
+            board.write(x + 16, y + 16, f"{shortest:,}", 0.8, at="left")
+            board.write(x + 16, y + 38, "ran out:", 0.8, at="left")
+            board.write(x + 16, y + 60, card, 0.8, at="left")
         for n, size in zip(CURVE_WORDS, lines, strict=True):
             x, y = point_at(n)
             board.ring(x, y, 9, 9)
             board.line((x, corner_y - 5), (x, corner_y + 5))
-            board.words(x, corner_y + 18, f"{n:,}", 0.8)
-            with board.answer():
-                board.words(x - 12, y - 14, f"{size:,.0f}", 0.9, at="right")
-        board.words(150, 96, "N²", 1.3)
+            board.write(x, corner_y + 18, f"{n:,}", 0.8)
+            with board.withhold():
+                board.write(x - 12, y - 14, f"{size:,.0f}", 0.9, at="right")
+        board.write(150, 96, "N²", 1.3)
         board.line((corner_x, corner_y - 3), (corner_x + 400, corner_y - 4), width=3.2)
-        board.words(20, 254, "FlashAttention, N:", 0.8, at="left")
-        with board.answer():
-            board.words(190, 254, f"{fused[0]:.2f} → {fused[1]:.1f} MiB", 0.8, at="left")
+        board.write(20, 254, "FlashAttention, N:", 0.8, at="left")
+        with board.withhold():
+            board.write(190, 254, f"{fused[0]:.2f} → {fused[1]:.1f} MiB", 0.8, at="left")
 
 
 def draw_longest_by_card(board: Board) -> None:
@@ -203,28 +203,28 @@ def draw_longest_by_card(board: Board) -> None:
     board.step(f"What the demo prints, ticked off: how many words of one head a card can hold: {limits}.")
     board.erase("curves")
     with board.group("cards"):
-        board.words(130, 64, "card", 0.9)
-        board.words(290, 64, "words, one head", 0.9)
+        board.write(130, 64, "card", 0.9)
+        board.write(290, 64, "words, one head", 0.9)
         board.line((80, 82), (390, 82))
         for i, (card, longest) in enumerate(longest_by_card.items()):
             y = 106 + 36 * i
-            board.words(130, y, f"{card} GB")
-            board.words(420, y, "✓")
+            board.write(130, y, f"{card} GB")
+            board.write(420, y, "✓")
             if i:
-                with board.answer():
-                    board.words(290, y, f"{longest:,}", 1.1)
+                with board.withhold():
+                    board.write(290, y, f"{longest:,}", 1.1)
             else:
-                board.words(290, y, f"{longest:,}", 1.1)
+                board.write(290, y, f"{longest:,}", 1.1)
 
 
 def draw_what_is_left(board: Board) -> None:
     board.step("One large square, N by N, a sliver at either side; it stays on the board.")
     board.erase("cards")
     board.box(150, 52, 180, 180)
-    board.words(240, 130, "N×N", 1.6)
-    with board.answer():
-        board.words(240, 170, "nobody asked for it", 0.8)
+    board.write(240, 130, "N×N", 1.6)
+    with board.withhold():
+        board.write(240, 170, "nobody asked for it", 0.8)
     board.box(82, 52, 22, 180)
     board.box(376, 52, 22, 180)
-    board.words(60, 142, "Q", 1.1)
-    board.words(420, 142, "O", 1.1)
+    board.write(60, 142, "Q", 1.1)
+    board.write(420, 142, "O", 1.1)

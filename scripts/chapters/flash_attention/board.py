@@ -101,15 +101,15 @@ def draw_belt(board: Board) -> None:
         "A belt on which blocks of keys and values come past from right to left. Below it one box, 64 queries, stays; "
         "it keeps a maximum, a sum and a blend, and each tile of scores is used and forgotten."
     )
-    board.words(20, 26, "keys and values pass", 0.9, at="left")
+    board.write(20, 26, "keys and values pass", 0.9, at="left")
     board.arrow(460, 50, 20, 50)
     board.row(60, 60, ["K V 1", "K V 2", "K V 3", "K V 4"], w=102, h=40, size=0.9)
     board.line((20, 110), (460, 110))
     board.arrow(210, 116, 210, 150)
-    board.words(226, 132, "a tile: used, forgotten", 0.85, at="left")
+    board.write(226, 132, "a tile: used, forgotten", 0.85, at="left")
     board.box(112, 156, 196, 40, f"{BLOCK_Q} queries stay", 0.95)
     for y, text in ((224, "each keeps: max, sum, blend"), (252, "at the end: blend ÷ sum")):
-        board.words(210, y, text, 0.95)
+        board.write(210, y, text, 0.95)
 
 
 def draw_states(board: Board) -> None:
@@ -124,9 +124,9 @@ def draw_states(board: Board) -> None:
     )
     board.erase()
     for y, name, vectors in ((22, "keys", K), (48, "values", V)):
-        board.words(14, y, name, 0.85, at="left")
+        board.write(14, y, name, 0.85, at="left")
         for x, block in ((94, vectors[:BLOCK]), (268, vectors[BLOCK:])):
-            board.words(x, y, "   ".join(map(vector, block)), 0.85, at="left")
+            board.write(x, y, "   ".join(map(vector, block)), 0.85, at="left")
     board.line((10, 66), (470, 66))
     board.line((254, 8), (254, 216))
     widths = [66, 44, 54, 82, 48, 58]
@@ -135,12 +135,12 @@ def draw_states(board: Board) -> None:
         cells = [vector(query)]
         for state in states:
             cells += [state.maximum, number(state.total), vector(state.blend)]
-        with board.answer() if i else nullcontext():
+        with board.withhold() if i else nullcontext():
             board.table(42, 120 + 36 * i, [cells], widths, size=0.8)
-            board.words(206 + 110 * i, 242, vector(states[-1].output), 0.9)
+            board.write(206 + 110 * i, 242, vector(states[-1].output), 0.9)
             if states[0].maximum < states[-1].maximum:
                 board.ring(288, 120 + 36 * i, 28, 26)
-    board.words(14, 242, "blend ÷ sum:", 0.9, at="left")
+    board.write(14, 242, "blend ÷ sum:", 0.9, at="left")
 
 
 def draw_tile(board: Board) -> None:
@@ -150,16 +150,16 @@ def draw_tile(board: Board) -> None:
         f"tile of 64 by 128, {small // 2**10} KiB. Below: a query leaves {HEAD_DIM * BYTES + 4} bytes behind."
     )
     board.erase()
-    board.words(40, 26, f"strip: {BLOCK_Q} × {N} · 4 B = {mib(strip):.0f} MiB", 0.95, at="left")
+    board.write(40, 26, f"strip: {BLOCK_Q} × {N} · 4 B = {mib(strip):.0f} MiB", 0.95, at="left")
     board.line((40, 46), (40 + width, 46), (40 + width, 46 + high), (40, 46 + high), (40, 46), dashed=True)
     board.box(160, 46, width * BLOCK_K / N, high)
     board.hatch(160, 46, width * BLOCK_K / N, high, gap=6)
-    board.words(320, 82, "never there", 0.95)
+    board.write(320, 82, "never there", 0.95)
     board.arrow(190, 144, 167, 120)
-    board.words(40, 158, f"tile: {BLOCK_Q} × {BLOCK_K} · 4 B = {small // 2**10} KiB", 0.95, at="left")
-    board.words(40, 204, "a query leaves: output, one FP32 number", 0.85, at="left")
-    with board.answer():
-        board.words(40, 236, f"{HEAD_DIM} · {BYTES} B + 4 B = {HEAD_DIM * BYTES + 4} B, whatever N", 0.85, at="left")
+    board.write(40, 158, f"tile: {BLOCK_Q} × {BLOCK_K} · 4 B = {small // 2**10} KiB", 0.95, at="left")
+    board.write(40, 204, "a query leaves: output, one FP32 number", 0.85, at="left")
+    with board.withhold():
+        board.write(40, 236, f"{HEAD_DIM} · {BYTES} B + 4 B = {HEAD_DIM * BYTES + 4} B, whatever N", 0.85, at="left")
 
 
 def draw_causal_tiles(board: Board) -> None:
@@ -170,19 +170,19 @@ def draw_causal_tiles(board: Board) -> None:
     )
     board.erase()
     left, top, side = 80, 40, 48
-    board.words(left + 2 * side, 20, "keys", 0.9)
-    board.words(42, top + 2 * side, "queries", 0.85)
+    board.write(left + 2 * side, 20, "keys", 0.9)
+    board.write(42, top + 2 * side, "queries", 0.85)
     board.grid(left, top, 4, 4, side, side)
-    with board.answer():
+    with board.withhold():
         for i in range(4):
             for j in range(i + 1, 4):
                 x, y = left + j * side, top + i * side
                 board.strike(x + 9, y + side - 9, x + side - 9, y + 9)
             board.hatch(left + i * side, top + i * side, side, side)
         for i, text in enumerate(("above: never read", "on it: masked", "below: whole")):
-            board.words(292, 58 + 30 * i, text, 0.85, at="left")
-        board.words(292, 166, f"{BLOCKS} · {BLOCKS + 1} ÷ 2 = {read}", 0.9, at="left")
-        board.words(292, 194, f"of {BLOCKS**2}:  {100 * read / BLOCKS**2:.0f} %", 0.9, at="left")
+            board.write(292, 58 + 30 * i, text, 0.85, at="left")
+        board.write(292, 166, f"{BLOCKS} · {BLOCKS + 1} ÷ 2 = {read}", 0.9, at="left")
+        board.write(292, 194, f"of {BLOCKS**2}:  {100 * read / BLOCKS**2:.0f} %", 0.9, at="left")
 
 
 def draw_traffic(board: Board) -> None:
@@ -195,19 +195,19 @@ def draw_traffic(board: Board) -> None:
         f"and one from HBM to L2. {mb(requested):.0f} MB are asked for, {mb(hbm_bytes):.1f} MB come through HBM."
     )
     board.erase()
-    board.words(14, 22, f"K, V: {mib(kv_bytes):.0f} MiB", 0.85, at="left")
+    board.write(14, 22, f"K, V: {mib(kv_bytes):.0f} MiB", 0.85, at="left")
     for i in range(8):
         board.box(40 + 52 * i, 42, 38, 26)
         board.arrow(150 + 23 * i, 106, 59 + 52 * i, 72, width=1.6)
     board.box(130, 108, 200, 34, "L2", 1)
     board.line((40, 206), (440, 206), width=3.2)
-    board.words(466, 222, "HBM", 0.85, at="right")
-    with board.answer():
-        board.words(466, 22, f"{N} ÷ {BLOCK_Q} = {programs} programs", 0.85, at="right")
+    board.write(466, 222, "HBM", 0.85, at="right")
+    with board.withhold():
+        board.write(466, 22, f"{N} ÷ {BLOCK_Q} = {programs} programs", 0.85, at="right")
         board.arrow(230, 202, 230, 148)
-        board.words(346, 126, f"asked: {mb(requested):.0f} MB", 0.85, at="left")
-        board.words(246, 178, f"{mb(hbm_bytes):.1f} MB", 0.9, at="left")
-        board.words(14, 246, f"{programs} · {mib(kv_bytes):.0f} MiB + {mib(qo_bytes):.0f} MiB (Q, O)", 0.85, at="left")
+        board.write(346, 126, f"asked: {mb(requested):.0f} MB", 0.85, at="left")
+        board.write(246, 178, f"{mb(hbm_bytes):.1f} MB", 0.9, at="left")
+        board.write(14, 246, f"{programs} · {mib(kv_bytes):.0f} MiB + {mib(qo_bytes):.0f} MiB (Q, O)", 0.85, at="left")
 
 
 def draw_lse(board: Board) -> None:
@@ -219,19 +219,19 @@ def draw_lse(board: Board) -> None:
         f"share is 2 to the power of its dot product minus {number(last.lse)}: {', '.join(map(number, weights))}."
     )
     board.erase()
-    board.words(30, 34, f"query 2:   max {last.maximum},  sum {number(last.total)}", 1, at="left")
-    end = board.words(30, 78, f"lse = {last.maximum} + log_{{2}} {number(last.total)} =", 1.15, at="left")[2]
-    board.words(end + 22, 78, number(last.lse), 1.15)
+    board.write(30, 34, f"query 2:   max {last.maximum},  sum {number(last.total)}", 1, at="left")
+    end = board.write(30, 78, f"lse = {last.maximum} + log_{{2}} {number(last.total)} =", 1.15, at="left")[2]
+    board.write(end + 22, 78, number(last.lse), 1.15)
     board.ring(end + 22, 78, 36, 34)
-    board.words(30, 134, "dot products", 0.9, at="left")
+    board.write(30, 134, "dot products", 0.9, at="left")
     for i, (each, weight) in enumerate(zip(dots, weights, strict=True)):
         x = 220 + 90 * i
-        board.words(x, 134, str(each), 1)
-        board.words(x, 172, f"2^{{{each} - {number(last.lse)}}}", 1.1)
-        with board.answer():
-            board.words(x, 212, number(weight), 1)
-    board.words(30, 172, "share", 0.9, at="left")
-    board.words(30, 250, "no maximum, no sum, any order", 0.85, at="left")
+        board.write(x, 134, str(each), 1)
+        board.write(x, 172, f"2^{{{each} - {number(last.lse)}}}", 1.1)
+        with board.withhold():
+            board.write(x, 212, number(weight), 1)
+    board.write(30, 172, "share", 0.9, at="left")
+    board.write(30, 250, "no maximum, no sum, any order", 0.85, at="left")
 
 
 def draw_gradient_row(board: Board, query: int, row: Backward, begin: int = 0, end: int = 5) -> None:
@@ -251,14 +251,14 @@ def draw_average(board: Board) -> None:
     board.table(30, 28, [["row", "dP", "D", "dP - D", "dS"]], COLUMN_WIDTHS, size=0.95)
     board.line((14, 48), (466, 48))
     draw_gradient_row(board, 0, row, 0, 2)
-    with board.answer():
+    with board.withhold():
         draw_gradient_row(board, 0, row, 2)
     with board.group("why"):
-        board.words(30, 116, f"dO = {vector(OUTPUT_GRADIENT[0])}    O = {vector(out)}", 0.9, at="left")
-        with board.answer():
-            board.words(30, 152, f"D, the long way:  {terms} = {number(dot(row.weights, row.dp))}", 0.8, at="left")
-            board.words(30, 188, f"D = dO · O = {number(row.average)}", 1, at="left")
-        board.words(30, 230, f"dS = shares · (dP - D),  shares {', '.join(map(number, row.weights))}", 0.8, at="left")
+        board.write(30, 116, f"dO = {vector(OUTPUT_GRADIENT[0])}    O = {vector(out)}", 0.9, at="left")
+        with board.withhold():
+            board.write(30, 152, f"D, the long way:  {terms} = {number(dot(row.weights, row.dp))}", 0.8, at="left")
+            board.write(30, 188, f"D = dO · O = {number(row.average)}", 1, at="left")
+        board.write(30, 230, f"dS = shares · (dP - D),  shares {', '.join(map(number, row.weights))}", 0.8, at="left")
 
 
 def draw_gradients(board: Board) -> None:
@@ -269,10 +269,10 @@ def draw_gradients(board: Board) -> None:
     )
     board.erase("why")
     draw_gradient_row(board, 1, rows[1])
-    board.words(30, 208, "each row of dS adds up to 0", 0.95, at="left")
-    with board.answer():
+    board.write(30, 208, "each row of dS adds up to 0", 0.95, at="left")
+    with board.withhold():
         draw_gradient_row(board, 2, rows[2])
-        board.words(30, 242, f"row 3: outputs add up to {sum(block_states(Q[2])[-1].output)}, always", 0.9, at="left")
+        board.write(30, 242, f"row 3: outputs add up to {sum(block_states(Q[2])[-1].output)}, always", 0.9, at="left")
 
 
 def draw_backends(board: Board) -> None:
@@ -282,17 +282,17 @@ def draw_backends(board: Board) -> None:
         "arrow to each of four backends; cuDNN, which it took in our run, has a tick."
     )
     board.erase()
-    board.words(24, 30, "demo: the square is never there, out comes", 0.85, at="left")
+    board.write(24, 30, "demo: the square is never there, out comes", 0.85, at="left")
     for x, output in zip((60, 200, 340), outputs, strict=True):
-        end = board.words(x, 60, output, 0.95, at="left")[2]
-        board.words(end + 20, 60, "✓", 0.95)
+        end = board.write(x, 60, output, 0.95, at="left")[2]
+        board.write(end + 20, 60, "✓", 0.95)
     board.line((14, 82), (466, 82))
     board.box(14, 150, 166, 42, "sdpa(q, k, v, mask)", 0.75)
     for i, name in enumerate(BACKENDS):
         y = 112 + 44 * i
         board.arrow(186, 171, 250, y)
-        board.words(262, y, name, 0.95, at="left")
-    with board.answer():
-        board.words(350, 112 + 44 * BACKENDS.index("cuDNN"), "✓", 1.1)
-        board.words(368, 112 + 44 * BACKENDS.index("cuDNN"), "in our run", 0.85, at="left")
-    board.words(24, 250, "which one ran?", 0.95, at="left")
+        board.write(262, y, name, 0.95, at="left")
+    with board.withhold():
+        board.write(350, 112 + 44 * BACKENDS.index("cuDNN"), "✓", 1.1)
+        board.write(368, 112 + 44 * BACKENDS.index("cuDNN"), "in our run", 0.85, at="left")
+    board.write(24, 250, "which one ran?", 0.95, at="left")

@@ -72,9 +72,9 @@ def board() -> Board:
 
 
 def draw_bar(board: Board, y: float, name: str, length: float, end: str, x: float = 120) -> None:
-    board.words(x - 8, y, name, 0.85, at="right")
+    board.write(x - 8, y, name, 0.85, at="right")
     board.box(x, y - 11, length, 22)
-    board.words(x + 8 + length, y, end, 0.85, at="left")
+    board.write(x + 8 + length, y, end, 0.85, at="left")
 
 
 def draw_limit(board: Board) -> None:
@@ -86,15 +86,15 @@ def draw_limit(board: Board) -> None:
         f"Bars of milliseconds: {summary}. A thick line at {LIMIT_MS:.1f} ms is the limit of the arithmetic. Below, a "
         f"bar of {hbm:.2f} ms, for all bytes through HBM."
     )
-    board.words(240, 22, f"causal, {HEADS} heads of {HEAD_DIM}, {N:,} words", 0.85)
+    board.write(240, 22, f"causal, {HEADS} heads of {HEAD_DIM}, {N:,} words", 0.85)
     for i, (name, time) in enumerate(shown.items()):
         draw_bar(board, 94 + 36 * i, name, scale * (time or 1.5), f"{time:.2f} ms" if time else "?")
     at = 120 + scale * LIMIT_MS
     board.line((at, 66), (at, 190), width=3.2)
-    board.words(at, 52, f"the limit: {LIMIT_MS:.1f} ms", 0.9)
-    with board.answer():
+    board.write(at, 52, f"the limit: {LIMIT_MS:.1f} ms", 0.9)
+    with board.withhold():
         draw_bar(board, 218, "HBM", scale * hbm, f"{mib(qkvo_bytes(N, HEAD_DIM, BYTES, HEADS)):.0f} MiB: {hbm:.2f} ms")
-    board.words(128, 250, "where is the rest?", 0.9, at="left")
+    board.write(128, 250, "where is the rest?", 0.9, at="left")
 
 
 def draw_clocks(board: Board) -> None:
@@ -106,9 +106,9 @@ def draw_clocks(board: Board) -> None:
     )
     board.erase()
     per_clock, flops = int(H100["bf16 tensor core"].value), attention_flops(1, HEAD_DIM)
-    board.words(20, 28, f"products: {flops} ÷ {per_clock} = {matmul_clocks(HEAD_DIM):g} clocks", 0.9, at="left")
-    with board.answer():
-        board.words(20, 58, f"exp2: 1 ÷ {H100['exp2'].value} = {EXP2_CLOCKS:g} clocks", 0.9, at="left")
+    board.write(20, 28, f"products: {flops} ÷ {per_clock} = {matmul_clocks(HEAD_DIM):g} clocks", 0.9, at="left")
+    with board.withhold():
+        board.write(20, 58, f"exp2: 1 ÷ {H100['exp2'].value} = {EXP2_CLOCKS:g} clocks", 0.9, at="left")
         board.box(20, 78, 240, 28, "products", 0.85)
         board.box(260, 78, 120, 28, "exp2", 0.85)
     widths = [104, 96, 134]
@@ -116,12 +116,12 @@ def draw_clocks(board: Board) -> None:
     for i, d in enumerate((128, 64, 256)):
         cells = [d, f"{matmul_clocks(d):g}", f"{EXP2_CLOCKS:g}", f"{tflops_in_turn(d):.0f}"]
         if i:
-            with board.answer():
+            with board.withhold():
                 board.table(56, 166 + 30 * i, [cells], widths, size=0.9)
         else:
             cells[-1] += f" of {H100['bf16 peak'].value / 1e12:.1f}"
             board.table(56, 166, [cells[:2]], widths, size=0.9)
-            with board.answer():
+            with board.withhold():
                 board.table(56 + sum(widths[:2]), 166, [cells[2:]], widths[2:], size=0.9)
 
 
@@ -132,27 +132,27 @@ def draw_sm(board: Board) -> None:
     )
     board.erase()
     board.box(14, 26, 116, 48, "producer", 0.85)
-    board.words(72, 92, "1 warp", 0.8)
+    board.write(72, 92, "1 warp", 0.8)
     board.box(14, 140, 116, 36, "TMA", 0.9)
     board.arrow(72, 102, 72, 136)
     for i, name in enumerate(("K", "V", "Q")):
-        board.words(172, 74 + 44 * i, name, 0.95)
+        board.write(172, 74 + 44 * i, name, 0.95)
         rings = CONSUMERS if name == "Q" else 1  # Q has a ring for each consumer
         board.row(190, 58 + 44 * i, [""] * STAGES * rings, w=34 / rings, h=32)
-    board.words(222, 34, "rings", 0.9)
+    board.write(222, 34, "rings", 0.9)
     board.arrow(132, 158, 160, 132)
     board.arrow(262, 92, 296, 62)
     board.box(300, 26, 166, 44, "tensor cores", 0.9)
     for i in range(CONSUMERS):
         board.box(300, 104 + 64 * i, 166, 54)
-        board.words(383, 120 + 64 * i, f"consumer {i}", 0.85)
-        board.words(383, 142 + 64 * i, f"4 warps, {CONSUMER_QUERIES} queries", 0.75)
+        board.write(383, 120 + 64 * i, f"consumer {i}", 0.85)
+        board.write(383, 142 + 64 * i, f"4 warps, {CONSUMER_QUERIES} queries", 0.75)
     board.arrow(350, 100, 350, 76)
     board.arrow(410, 76, 410, 100)
     board.arrow(296, 190, 252, 186)
-    with board.answer(), board.group("barriers"):
-        board.words(20, 220, "full: the consumers wait", 0.85, at="left")
-        board.words(20, 248, "empty: producer waits", 0.85, at="left")
+    with board.withhold(), board.group("barriers"):
+        board.write(20, 220, "full: the consumers wait", 0.85, at="left")
+        board.write(20, 248, "empty: producer waits", 0.85, at="left")
 
 
 def draw_bits(board: Board) -> None:
@@ -167,13 +167,13 @@ def draw_bits(board: Board) -> None:
     board.erase(keep=("barriers",))
     for i, (name, numbers) in enumerate(rows.items()):
         y = 40 + 46 * i
-        board.words(20, y, name, 1, at="left")
-        with nullcontext() if name in ("use", "place") else board.answer():
+        board.write(20, y, name, 1, at="left")
+        with nullcontext() if name in ("use", "place") else board.withhold():
             board.table(130, y, [numbers], [56] * RING_USES, size=1)
     board.line((14, 62), (466, 62))
-    board.words(234, 220, f"for the bit of use div {STAGES}", 0.85, at="left")
-    with board.answer():
-        board.words(234, 248, "for the other one", 0.85, at="left")
+    board.write(234, 220, f"for the bit of use div {STAGES}", 0.85, at="left")
+    with board.withhold():
+        board.write(234, 248, "for the other one", 0.85, at="left")
 
 
 def draw_capacity(board: Board) -> None:
@@ -188,7 +188,7 @@ def draw_capacity(board: Board) -> None:
         f"dashed, makes {third:,}."
     )
     board.erase()
-    board.words(20, 20, f"registers: {' + '.join(map(str, wanted.values()))} = {total}", 0.9, at="left")
+    board.write(20, 20, f"registers: {' + '.join(map(str, wanted.values()))} = {total}", 0.9, at="left")
     x, scale = 20.0, 1.7
     for name, count in wanted.items():
         board.box(x, 36, scale * count, 30, name, 0.8)
@@ -196,18 +196,18 @@ def draw_capacity(board: Board) -> None:
     for consumers, granted in THREAD_REGISTERS.items():
         at = 20 + scale * granted
         board.line((at, 30), (at, 84), width=3.2)
-        with board.answer():
-            board.words(at, 98, f"{'two' if consumers == 2 else 'three'}: {granted}", 0.85)
-    board.words(20, 142, f"bytes: {keys:,} + {q:,} = {keys + q:,}", 0.9, at="left")
+        with board.withhold():
+            board.write(at, 98, f"{'two' if consumers == 2 else 'three'}: {granted}", 0.85)
+    board.write(20, 142, f"bytes: {keys:,} + {q:,} = {keys + q:,}", 0.9, at="left")
     scale = 410 / third
     board.box(20, 158, scale * keys, 30, "K and V", 0.8)
     board.box(20 + scale * keys, 158, scale * q, 30, "Q", 0.8)
     at, x, end = 20 + scale * most, 20 + scale * (keys + q), 20 + scale * third
     board.line((at, 152), (at, 206), width=3.2)
-    board.words(at, 220, f"{most:,}", 0.8)
-    with board.answer():
+    board.write(at, 220, f"{most:,}", 0.8)
+    with board.withhold():
         board.line((x, 158), (end, 158), (end, 188), (x, 188), dashed=True)
-        board.words(20, 250, f"a third stage: {third:,}, does not fit", 0.85, at="left")
+        board.write(20, 250, f"a third stage: {third:,}, does not fit", 0.85, at="left")
 
 
 def draw_timeline(board: Board) -> None:
@@ -221,7 +221,7 @@ def draw_timeline(board: Board) -> None:
     )
     board.erase()
     unit = 46 / product
-    board.words(14, 20, "one alone", 0.85, at="left")
+    board.write(14, 20, "one alone", 0.85, at="left")
     at = 66.0
     for i in range(2):
         for name in "SO":
@@ -229,14 +229,14 @@ def draw_timeline(board: Board) -> None:
             at += unit * product
         board.box(at, 68, unit * exp2, 26, "exp2", 0.75)
         at += unit * exp2 if not i else 0
-    board.words(466, 20, f"busy {2 * product} of {2 * product + exp2}", 0.85, at="right")
+    board.write(466, 20, f"busy {2 * product} of {2 * product + exp2}", 0.85, at="right")
     board.line((14, 108), (466, 108))
-    with board.answer():
+    with board.withhold():
         for i in range(8):
             board.box(66 + unit * product * i, 120, unit * product, 26, f"{'SO'[i % 2]}_{{{i // 2 % 2}}}", 0.85)
         for consumer in range(2):
             y = 154 + 34 * consumer
-            board.words(14, y + 13, f"exp2_{{{consumer}}}", 0.8, at="left")
+            board.write(14, y + 13, f"exp2_{{{consumer}}}", 0.8, at="left")
             for turn in range(2 - consumer):
                 x = 66 + unit * product * (2 + 2 * consumer + 4 * turn)
                 board.box(x, y, unit * exp2, 26, str(exp2), 0.75)
@@ -244,7 +244,7 @@ def draw_timeline(board: Board) -> None:
                     (x + unit * exp2, y), (x + unit * 2 * product, y), (x + unit * 2 * product, y + 26),
                     (x + unit * exp2, y + 26), dashed=True,
                 )  # fmt: skip
-        board.words(20, 248, f"to spare: {2 * product} - {exp2} = {spare} clocks", 0.9, at="left")
+        board.write(20, 248, f"to spare: {2 * product} - {exp2} = {spare} clocks", 0.9, at="left")
 
 
 def draw_pairs(board: Board) -> None:
@@ -257,22 +257,22 @@ def draw_pairs(board: Board) -> None:
         f"the blocks of {SINGLE_HEADS} heads singly the busiest has {max(blocks_per_program())}."
     )
     board.erase()
-    *_, end, _ = board.words(20, 22, f"program 0: {single[0]}", 0.85, at="left")
+    *_, end, _ = board.write(20, 22, f"program 0: {single[0]}", 0.85, at="left")
     board.box(20, 170 - single[0], 13, single[0])
-    board.words(20, 248, f"blocks 0, {SM_COUNT}, {2 * SM_COUNT}, ...", 0.9, at="left")
-    with board.answer():
-        board.words(end, 22, f", {single[1]}, ... {single[-1]}", 0.85, at="left")
+    board.write(20, 248, f"blocks 0, {SM_COUNT}, {2 * SM_COUNT}, ...", 0.9, at="left")
+    with board.withhold():
+        board.write(end, 22, f", {single[1]}, ... {single[-1]}", 0.85, at="left")
         for i, length in enumerate(single[1:], 1):
             board.box(20 + 13 * i, 170 - length, 13, length)
-        board.words(20, 192, f"{len(single)} · {alone // len(single)} = {alone}", 0.9, at="left")
-        board.words(276, 22, f"pairs: {paired[0][0]} + {paired[0][1]}, ...", 0.85, at="left")
+        board.write(20, 192, f"{len(single)} · {alone // len(single)} = {alone}", 0.9, at="left")
+        board.write(276, 22, f"pairs: {paired[0][0]} + {paired[0][1]}, ...", 0.85, at="left")
         for i, (long, short) in enumerate(paired):
             board.box(276 + 18 * i, 170 - each, 18, short)
             board.box(276 + 18 * i, 170 - long, 18, long)
-        board.words(276, 192, f"{len(paired)} · {each} = {together}", 0.9, at="left")
-        board.words(236, 220, f"{alone} ÷ {together} = {alone / together:.2f}", 0.95, at="left")
-        board.words(236, 248, f"{SINGLE_HEADS} heads singly: {max(blocks_per_program())}", 0.9, at="left")
-    board.words(20, 220, f"mean: {mean:.1f}", 0.9, at="left")
+        board.write(276, 192, f"{len(paired)} · {each} = {together}", 0.9, at="left")
+        board.write(236, 220, f"{alone} ÷ {together} = {alone / together:.2f}", 0.95, at="left")
+        board.write(236, 248, f"{SINGLE_HEADS} heads singly: {max(blocks_per_program())}", 0.9, at="left")
+    board.write(20, 220, f"mean: {mean:.1f}", 0.9, at="left")
 
 
 def draw_ladder(board: Board) -> None:
@@ -288,13 +288,13 @@ def draw_ladder(board: Board) -> None:
     )
     board.erase()
     x = 164  # where the bars begin
-    board.words(240, 22, f"part of the limit, {LIMIT_MS:.1f} ms", 0.9)
+    board.write(240, 22, f"part of the limit, {LIMIT_MS:.1f} ms", 0.9)
     for i, (last, (name, part)) in enumerate(zip([0, *parts[:-1]], reached.items(), strict=True)):
         draw_bar(board, 48 + 25 * i, name, 300 * part, f"{100 * part:.0f} %" if known else "?", x)
         if part < (1 - NOTABLE_PERCENT / 100) * last:
-            with board.answer():
+            with board.withhold():
                 board.hatch(x, 37 + 25 * i, 300 * part, 22)
     if not known:
         for y, text in ((48, "awaits its run:"), (73, "not to scale")):
-            board.words(466, y, text, 0.85, at="right")
-    board.words(x, 254, f"below {NOTABLE_PERCENT} %: read nothing into it", 0.9, at="left")
+            board.write(466, y, text, 0.85, at="right")
+    board.write(x, 254, f"below {NOTABLE_PERCENT} %: read nothing into it", 0.9, at="left")

@@ -62,10 +62,10 @@ def board() -> Board:
 def draw_head_1_on_side(board: Board) -> None:
     grid = products(Q, K)
     board.box(12, 12, 2 * (SIDE_X - 12), 246)
-    board.words(SIDE_X, 32, "head 1", 0.9)
+    board.write(SIDE_X, 32, "head 1", 0.9)
     board.matrix(SIDE_X - 46, 52, grid, w=28, h=24, size=0.85)
     for i, row in enumerate(grid):
-        board.words(SIDE_X, 152 + 32 * i, vector(weighted_sum(weights(row))), 0.9)
+        board.write(SIDE_X, 152 + 32 * i, vector(weighted_sum(weights(row))), 0.9)
 
 
 def draw_projections(board: Board) -> None:
@@ -78,25 +78,25 @@ def draw_projections(board: Board) -> None:
         draw_head_1_on_side(board)
     with board.group("work"):
         for x, name in ((196, "x"), (306, "q"), (368, "k"), (436, "v")):
-            board.words(x, 28, name, 1.0)
+            board.write(x, 28, name, 1.0)
         for i, word in enumerate(WORDS):
             y = 62 + 34 * i
-            board.words(196, y, vector(word), 0.85)
+            board.write(196, y, vector(word), 0.85)
             board.arrow(252, y, 272, y)
             if i:
-                with board.answer():
+                with board.withhold():
                     draw_projections_of_word(board, i, y)
             else:
                 draw_projections_of_word(board, i, y)
         for i, rule in enumerate(
             ("q: the 1st and 2nd number", "k: the 3rd and 2nd", "v: 5 · 4th, and", "    5 · (1st + 2nd + 3rd - 4th)")
         ):
-            board.words(WORK_X + 8, 166 + 26 * i, rule, 0.8, at="left")
+            board.write(WORK_X + 8, 166 + 26 * i, rule, 0.8, at="left")
 
 
 def draw_projections_of_word(board: Board, i: int, y: float) -> None:
     for x, rows in ((306, Q), (368, K), (436, V)):
-        board.words(x, y, vector(rows[i]), 0.85)
+        board.write(x, y, vector(rows[i]), 0.85)
 
 
 def draw_averages(board: Board) -> None:
@@ -108,16 +108,16 @@ def draw_averages(board: Board) -> None:
     )
     board.erase("work")
     with board.group("work"):
-        board.words(WORK_X + 8, 30, f"cat {vector(cat)}   mat {vector(mat)}", 0.9, at="left")
-        board.words(WORK_X + 8, 64, f"½ · {vector(cat)} + ½ · {vector(mat)} = {vector(half)}", 0.85, at="left")
-        _, _, end, _ = board.words(WORK_X + 8, 98, f"a word that is {vector(half)}", 0.85, at="left")
-        with board.answer():
-            board.words(end, 98, ": the same", 0.85, at="left")
-            board.words(WORK_X + 8, 144, "two heads", 0.9, at="left")
+        board.write(WORK_X + 8, 30, f"cat {vector(cat)}   mat {vector(mat)}", 0.9, at="left")
+        board.write(WORK_X + 8, 64, f"½ · {vector(cat)} + ½ · {vector(mat)} = {vector(half)}", 0.85, at="left")
+        _, _, end, _ = board.write(WORK_X + 8, 98, f"a word that is {vector(half)}", 0.85, at="left")
+        with board.withhold():
+            board.write(end, 98, ": the same", 0.85, at="left")
+            board.write(WORK_X + 8, 144, "two heads", 0.9, at="left")
             board.row(WORK_X + 108, 128, [*cat, *mat], w=54, h=34)
             board.line((WORK_X + 213, 118), (WORK_X + 213, 172), width=3.2)
-            board.words(WORK_X + 8, 206, "the width is cut, never the sentence", 0.8, at="left")
-            board.words(WORK_X + 8, 238, f"{WIDTH} ÷ {HEADS} = {WIDTH // HEADS} numbers a head", 0.9, at="left")
+            board.write(WORK_X + 8, 206, "the width is cut, never the sentence", 0.8, at="left")
+            board.write(WORK_X + 8, 238, f"{WIDTH} ÷ {HEADS} = {WIDTH // HEADS} numbers a head", 0.9, at="left")
 
 
 def draw_second_head(board: Board) -> None:
@@ -128,24 +128,24 @@ def draw_second_head(board: Board) -> None:
         f"{', '.join(map(vector, outputs))}."
     )
     board.erase("work")
-    board.words(WORK_X + 62, 32, "head 2", 0.9)
+    board.write(WORK_X + 62, 32, "head 2", 0.9)
     board.matrix(WORK_X + 16, 52, grid, w=28, h=24, size=0.85)
-    board.words(WORK_X + 140, 64, "head 1's on its side", 0.8, at="left")
-    board.words(WORK_X + 140, 90, "q and k exchanged", 0.8, at="left")
+    board.write(WORK_X + 140, 64, "head 1's on its side", 0.8, at="left")
+    board.write(WORK_X + 140, 90, "q and k exchanged", 0.8, at="left")
     for i, (row, output) in enumerate(zip(grid, outputs, strict=True)):
         y = 152 + 32 * i
         percent = "  ".join(map(str, weights(row)))
         if i:
-            with board.answer():
+            with board.withhold():
                 draw_blend(board, y, output, percent)
         else:
             draw_blend(board, y, output, percent)
-    board.words(WORK_X + 8, 247, "each pair adds up to 10", 0.8, at="left")
+    board.write(WORK_X + 8, 247, "each pair adds up to 10", 0.8, at="left")
 
 
 def draw_blend(board: Board, y: float, output: Sequence[float], percent: str) -> None:
-    board.words(WORK_X + 62, y, vector(output), 0.9)
-    board.words(WORK_X + 140, y, f"from  {percent} %", 0.85, at="left")
+    board.write(WORK_X + 62, y, vector(output), 0.9)
+    board.write(WORK_X + 140, y, f"from  {percent} %", 0.85, at="left")
 
 
 def draw_mask(board: Board) -> None:
@@ -160,22 +160,22 @@ def draw_mask(board: Board) -> None:
     board.erase(keep=("side",))
     x, y, w, h = 152, 34, 60, 42
     board.grid(x, y, 3, 3, w, h)
-    board.words(x, 18, "q · k, before ÷ √2 and softmax", 0.8, at="left")
+    board.write(x, 18, "q · k, before ÷ √2 and softmax", 0.8, at="left")
     edge = [(x + i * w, y + (i + down) * h) for i in range(4) for down in (-1, 0)][1:]
     board.line((x, y), *[point for point in edge if point[1] >= y], width=4.2)
     for i, row in enumerate(grid):
         for j, each in enumerate(row):
-            board.words(x + (j + 0.5) * w, y + (i + 0.5) * h, "-∞" if j > i else f"{each:g}", 0.95)
+            board.write(x + (j + 0.5) * w, y + (i + 0.5) * h, "-∞" if j > i else f"{each:g}", 0.95)
         board.arrow(x + 3 * w + 12, y + (i + 0.5) * h, x + 3 * w + 44, y + (i + 0.5) * h)
         if i:
-            with board.answer():
-                board.words(x + 3 * w + 96, y + (i + 0.5) * h, vector(outputs[i]), 1.0)
+            with board.withhold():
+                board.write(x + 3 * w + 96, y + (i + 0.5) * h, vector(outputs[i]), 1.0)
         else:
-            board.words(x + 3 * w + 96, y + (i + 0.5) * h, vector(outputs[i]), 1.0)
-    with board.answer():
-        board.words(x, 186, "hidden after softmax:", 0.85, at="left")
-        board.words(x + 20, 210, f"row 2 keeps {late[0]} + {late[1]} %", 0.85, at="left")
-        board.words(x, 242, "nothing to see: 0/0 = NaN.  We say 0", 0.8, at="left")
+            board.write(x + 3 * w + 96, y + (i + 0.5) * h, vector(outputs[i]), 1.0)
+    with board.withhold():
+        board.write(x, 186, "hidden after softmax:", 0.85, at="left")
+        board.write(x + 20, 210, f"row 2 keeps {late[0]} + {late[1]} %", 0.85, at="left")
+        board.write(x, 242, "nothing to see: 0/0 = NaN.  We say 0", 0.8, at="left")
 
 
 def draw_one_matrix(board: Board) -> None:
@@ -188,17 +188,17 @@ def draw_one_matrix(board: Board) -> None:
     board.erase()
     w, h, y = 27, 26, 70
     for x, name in ((82, "X"), (200, "W_{1}"), (262, "W_{2}"), (364, "Q_{1}"), (424, "Q_{2}")):
-        board.words(x, 36, name, 1.0)
+        board.write(x, 36, name, 1.0)
     board.matrix(24, y, WORDS, w=w, h=h)
-    board.words(154, y + 1.5 * h, "·", 1.4)
+    board.write(154, y + 1.5 * h, "·", 1.4)
     board.matrix(172, y, both, w=w, h=h)
-    board.words(312, y + 1.5 * h, "=", 1.1)
-    with board.answer():
+    board.write(312, y + 1.5 * h, "=", 1.1)
+    with board.withhold():
         board.matrix(336, y, queries, w=w, h=h)
     for x, rows in ((172, 4), (336, 3)):
         board.line((x + 4 + 2 * w, y - 14), (x + 4 + 2 * w, y + rows * h + 12), dashed=True)
-    board.words(240, 222, "one multiplication, cut afterwards", 0.95)
-    board.words(240, 250, "the cut moves no number", 0.85)
+    board.write(240, 222, "one multiplication, cut afterwards", 0.95)
+    board.write(240, 250, "the cut moves no number", 0.85)
 
 
 def draw_cells(board: Board) -> None:
@@ -211,25 +211,25 @@ def draw_cells(board: Board) -> None:
     )
     board.erase()
     x, y, w, h = 24, 70, 36, 34
-    board.words(x + 3 * w, 28, "head 1", 0.9)
-    board.words(x + 9 * w, 28, "head 2", 0.9)
+    board.write(x + 3 * w, 28, "head 1", 0.9)
+    board.write(x + 9 * w, 28, "head 2", 0.9)
     board.grid(x, y, 1, 12, w, h)
     for i in range(heads * words * numbers):
-        board.words(x + (i + 0.5) * w, y + h / 2, str(i), 0.9)
-    with board.answer():
+        board.write(x + (i + 0.5) * w, y + h / 2, str(i), 0.9)
+    with board.withhold():
         for i in range(heads * words * numbers):
-            board.words(x + (i + 0.5) * w, y + h + 30, str(i // numbers % words + 1), 0.8)
-        board.words(x, y + h + 58, "below: whose number, word 1, 2 or 3", 0.8, at="left")
+            board.write(x + (i + 0.5) * w, y + h + 30, str(i // numbers % words + 1), 0.8)
+        board.write(x, y + h + 58, "below: whose number, word 1, 2 or 3", 0.8, at="left")
     board.line((x + 6 * w, 20), (x + 6 * w, y + h + 44), dashed=True)
-    board.words(x, 204, "word 1:", 0.9, at="left")
+    board.write(x, 204, "word 1:", 0.9, at="left")
     plain = list(range(heads * numbers))
     words_in_view = sorted({i // numbers % words + 1 for i in plain})
     view = f"view: {', '.join(map(str, plain))}.  Words {words_in_view[0]} and {words_in_view[1]} in one row"
-    with board.answer():
+    with board.withhold():
         for at in (0, 6):
             board.ring(x + (at + 1) * w, y + h / 2, 2 * w + 4, h + 20)
-        board.words(x + 78, 204, f"steps {', '.join(map(str, steps))}:  no stride does that, copy", 0.9, at="left")
-        board.words(x, 242, view, 0.9, at="left")
+        board.write(x + 78, 204, f"steps {', '.join(map(str, steps))}:  no stride does that, copy", 0.9, at="left")
+        board.write(x, 242, view, 0.9, at="left")
 
 
 def draw_launches(board: Board) -> None:
@@ -243,9 +243,9 @@ def draw_launches(board: Board) -> None:
     board.erase()
     x, h = 84, 20
     for y, name, long in ((16, "short", 22), (92, "long", 58)):
-        board.words(x - 12, y + h / 2, "host", 0.8, at="right")
-        board.words(x - 12, y + 38, "GPU", 0.8, at="right")
-        board.words(x + 372, y + 24, name, 0.9, at="right")
+        board.write(x - 12, y + h / 2, "host", 0.8, at="right")
+        board.write(x - 12, y + 38, "GPU", 0.8, at="right")
+        board.write(x + 372, y + 24, name, 0.9, at="right")
         begin = 0.0
         for i in range(5):
             board.line((x + 44 * i, y), (x + 44 * i + 40, y), (x + 44 * i + 40, y + h), (x + 44 * i, y + h),
@@ -253,18 +253,18 @@ def draw_launches(board: Board) -> None:
             begin = max(begin, 44.0 * i + 22)
             board.box(x + begin, y + 28, long - 4, h)
             begin += long
-    with board.answer(), board.group("counted"):
+    with board.withhold(), board.group("counted"):
         board.table(230, 172, [["3 projections, QKᵀ, softmax, ×V", "all of them"]], [188], size=0.8)
     with board.group("counted"):
-        board.words(22, 206, "loop", 0.9, at="left")
-        board.words(22, 242, "at once", 0.9, at="left")
+        board.write(22, 206, "loop", 0.9, at="left")
+        board.write(22, 242, "at once", 0.9, at="left")
     for y, parts, all_of_it in (
         (206, f"{3 * HEADS} + {HEADS} + {HEADS} + {HEADS} = {expected[0]}", f"7h + 2 = {profiled[0]}"),
         (242, f"3 + 1 + 1 + 1 = {expected[1]}", f"{profiled[1]}"),
     ):
-        with board.answer(), board.group("counted"):
-            board.words(306, y, parts, 0.9, at="right")
-            board.words(468, y, all_of_it, 0.95, at="right")
+        with board.withhold(), board.group("counted"):
+            board.write(306, y, parts, 0.9, at="right")
+            board.write(468, y, all_of_it, 0.95, at="right")
 
 
 def draw_squares(board: Board) -> None:
@@ -280,7 +280,7 @@ def draw_squares(board: Board) -> None:
     for i in range(1, HEADS):
         x, y = left + gap * i, top - gap * i
         board.line((x, y + gap), (x, y), (x + side, y), (x + side, y + side), (x + side - gap, y + side))
-    board.words(222, 32, f"launches: {7 * HEADS + 2} → 9", 0.95, at="left")
-    with board.answer():
-        board.words(222, 64, f"squares: {HEADS} → {HEADS}", 0.95, at="left")
-    board.words(222, 112, f"{HEADS} · {words}² = {HEADS * words**2:,} scores", 0.9, at="left")
+    board.write(222, 32, f"launches: {7 * HEADS + 2} → 9", 0.95, at="left")
+    with board.withhold():
+        board.write(222, 64, f"squares: {HEADS} → {HEADS}", 0.95, at="left")
+    board.write(222, 112, f"{HEADS} · {words}² = {HEADS * words**2:,} scores", 0.9, at="left")

@@ -62,8 +62,8 @@ def draw_tape(board: Board) -> None:
         board.box(76 + 42 * i, 30, 34, 40, name, 1.1)
     board.line((114, 84), (114, 92), (279, 92), (279, 84))
     board.line((288, 84), (288, 92), (404, 92), (404, 84))
-    board.words(197, 112, "which stretch", 0.9)
-    board.words(350, 112, "which mark", 0.9)
+    board.write(197, 112, "which stretch", 0.9)
+    board.write(350, 112, "which mark", 0.9)
     board.line((30, 200), (460, 200))
     for stretch in range(3):
         for mark in range(STEPS + (stretch == 2)):
@@ -71,7 +71,7 @@ def draw_tape(board: Board) -> None:
             x = 30 + 60 * (number - 1)
             board.line((x, 200), (x, 200 - (26 if mark % STEPS == 0 else 13)), width=2.2 if mark % STEPS == 0 else 1.4)
     for power in range(4):
-        board.words(30 + 60 * (2**power - 1), 222, str(2**power), 1)
+        board.write(30 + 60 * (2**power - 1), 222, str(2**power), 1)
 
 
 def draw_one_tenth(board: Board) -> None:
@@ -84,17 +84,17 @@ def draw_one_tenth(board: Board) -> None:
         f"0.1 becomes {e2m1_text(encode_e2m1(0.1))}."
     )
     board.erase()
-    board.words(30, 36, f"E4M3:  0.1 = {rest:g} · 2^{{{power}}}", 1, at="left")
-    board.words(30, 78, f"exponent  {power} + {BIAS} = {power + BIAS}", 0.95, at="left")
-    board.words(30, 112, f"mantissa  {rest - 1:.1f} · {STEPS} = {(rest - 1) * STEPS:.1f} → ", 0.95, at="left")
-    with board.answer():
-        board.words(300, 112, f"{round((rest - 1) * STEPS)}", 0.95, at="left")
-        board.words(30, 156, code, 1.2, at="left")
-        board.words(180, 156, f"= {value:.7f}", 1, at="left")
-        board.words(30, 194, f"off by {100 * (value / 0.1 - 1):.1f} %", 0.95, at="left")
-    with board.answer():  # said after it
+    board.write(30, 36, f"E4M3:  0.1 = {rest:g} · 2^{{{power}}}", 1, at="left")
+    board.write(30, 78, f"exponent  {power} + {BIAS} = {power + BIAS}", 0.95, at="left")
+    board.write(30, 112, f"mantissa  {rest - 1:.1f} · {STEPS} = {(rest - 1) * STEPS:.1f} → ", 0.95, at="left")
+    with board.withhold():
+        board.write(300, 112, f"{round((rest - 1) * STEPS)}", 0.95, at="left")
+        board.write(30, 156, code, 1.2, at="left")
+        board.write(180, 156, f"= {value:.7f}", 1, at="left")
+        board.write(30, 194, f"off by {100 * (value / 0.1 - 1):.1f} %", 0.95, at="left")
+    with board.withhold():  # said after it
         board.line((26, 216), (450, 216))
-        board.words(30, 242, f"E2M1:  0.1 → {e2m1_text(encode_e2m1(0.1))}", 1, at="left")
+        board.write(30, 242, f"E2M1:  0.1 → {e2m1_text(encode_e2m1(0.1))}", 1, at="left")
 
 
 def ruler_x(number: float) -> float:
@@ -115,14 +115,14 @@ def draw_ruler(board: Board) -> None:
     for code, mark in enumerate(E2M1):
         with board.group("ruler"):
             board.line((ruler_x(mark), 118), (ruler_x(mark), 142))
-            board.words(ruler_x(mark), 96, short(mark), 1)
-        board.words(ruler_x(mark), 66 - 26 * (code % 2), f"{code:03b}", 0.75)
+            board.write(ruler_x(mark), 96, short(mark), 1)
+        board.write(ruler_x(mark), 66 - 26 * (code % 2), f"{code:03b}", 0.75)
         if code % 2 == 0:
             board.box(ruler_x(mark) - 7, 123, 14, 14)
             board.hatch(ruler_x(mark) - 7, 123, 14, 14, gap=4)
-    with board.answer():
+    with board.withhold():
         for i, (tie, mark) in enumerate(rounded_ties):
-            board.words(ruler_x(tie), 204 + 26 * (i % 2), short(tie), 0.8)
+            board.write(ruler_x(tie), 204 + 26 * (i % 2), short(tie), 0.8)
             tail_y, head_x = 190 + 26 * (i % 2) - (0 if i % 2 == 0 else 2), ruler_x(mark) + (5 if tie > mark else -5)
             board.arrow(ruler_x(tie), tail_y, head_x, 146)
 
@@ -137,21 +137,21 @@ def draw_moved_rulers(board: Board) -> None:
     board.erase(keep=("ruler",))
     for number in sorted({abs(number) for number in BLOCK}):
         board.ring(ruler_x(number), 60, 6, 6)
-    board.words(8, 130, "· 1", 0.85, at="left")
+    board.write(8, 130, "· 1", 0.85, at="left")
     draw_scaled_ruler(board, 184, combined_scale())
-    with board.answer():
+    with board.withhold():
         draw_scaled_ruler(board, 234, loud)
 
 
 def draw_scaled_ruler(board: Board, y: float, factor: float) -> None:
     """The ruler once more, its marks times a factor."""
-    board.words(8, y, f"· {factor:g}", 0.85, at="left")
+    board.write(8, y, f"· {factor:g}", 0.85, at="left")
     board.line((ruler_x(0), y), (468, y))
     for mark in E2M1:
         if mark * factor <= E2M1[-1]:
             board.line((ruler_x(mark * factor), y - 11), (ruler_x(mark * factor), y + 11))
     last = max(mark * factor for mark in E2M1 if mark * factor <= E2M1[-1])
-    board.words(ruler_x(last), y + 22, f"{last:g}", 0.85)
+    board.write(ruler_x(last), y + 22, f"{last:g}", 0.85)
 
 
 def draw_block_scale(board: Board) -> None:
@@ -165,22 +165,22 @@ def draw_block_scale(board: Board) -> None:
     board.erase()
     with board.group("block"):
         for i, number in enumerate(BLOCK):
-            board.words(88 + 51 * (i % 8), 20 + 26 * (i // 8), no_leading_zero(number), 0.75)
+            board.write(88 + 51 * (i % 8), 20 + 26 * (i // 8), no_leading_zero(number), 0.75)
     board.ring(88, 20, 44, 24)
-    board.words(20, 84, f"amax {block_maximum():g} ÷ {E2M1[-1]} ÷ {TENSOR_SCALE:g} = {value:g}", 0.95, at="left")
-    with board.answer():
-        board.words(20, 116, f"{code} = {hexadecimal}", 1.1, at="left")
+    board.write(20, 84, f"amax {block_maximum():g} ÷ {E2M1[-1]} ÷ {TENSOR_SCALE:g} = {value:g}", 0.95, at="left")
+    with board.withhold():
+        board.write(20, 116, f"{code} = {hexadecimal}", 1.1, at="left")
         digits = code.replace(" ", "")
-        board.words(20, 142, f"{digits[:4]} {digits[4:]}", 1.1, at="left")
-        board.words(20, 174, f"1 is worth {value:g} · {TENSOR_SCALE:g} = {combined_scale():g}", 0.95, at="left")
+        board.write(20, 142, f"{digits[:4]} {digits[4:]}", 1.1, at="left")
+        board.write(20, 174, f"1 is worth {value:g} · {TENSOR_SCALE:g} = {combined_scale():g}", 0.95, at="left")
     board.line((16, 196), (460, 196))
     power = 2 ** math.floor(math.log2(7))
     top = 2 ** math.floor(math.log2(E2M1[-1]))
     step = power / top
-    with board.answer():
-        board.words(20, 218, f"MX, amax 7: {power} ÷ {top} = {step:g}", 0.95, at="left")
-        board.words(300, 218, f"7 → {e2m1_text(encode_e2m1(7 / step))}", 0.95, at="left")
-        board.words(20, 248, f"÷ {top}: the largest power of two in E2M1", 0.8, at="left")
+    with board.withhold():
+        board.write(20, 218, f"MX, amax 7: {power} ÷ {top} = {step:g}", 0.95, at="left")
+        board.write(300, 218, f"7 → {e2m1_text(encode_e2m1(7 / step))}", 0.95, at="left")
+        board.write(20, 248, f"÷ {top}: the largest power of two in E2M1", 0.8, at="left")
 
 
 def draw_block_bytes(board: Board) -> None:
@@ -200,16 +200,16 @@ def draw_block_bytes(board: Board) -> None:
             ("code", [f"{codes[i]:X}" for i in positions]),
         )
         for line, (name, cells) in enumerate(lines):
-            board.words(10, top + 22 * line, name, 0.75, at="left")
+            board.write(10, top + 22 * line, name, 0.75, at="left")
             if half and line:
-                with board.answer():
+                with board.withhold():
                     board.table(88, top + 22 * line, [cells], [51] * 8, size=0.8)
             else:
                 board.table(88, top + 22 * line, [cells], [51] * 8, size=0.8)
-        board.words(10, top + 69, "bytes", 0.75, at="left")
+        board.write(10, top + 69, "bytes", 0.75, at="left")
         row = byte_texts[4 * half : 4 * half + 4]
         if half:
-            with board.answer():
+            with board.withhold():
                 board.table(113, top + 69, [row], [102] * 4, size=1.1)
         else:
             board.table(113, top + 69, [row], [102] * 4, size=1.1)
@@ -228,13 +228,13 @@ def draw_bits_per_number(board: Board) -> None:
     for i in range(count):
         board.box(22 + 23 * i, 44, 20, 34, "4", 0.8)
     board.box(406, 44, 46, 34, str(scale_bits), 0.9)
-    board.words(204, 100, f"{count} · 4 = {4 * count}", 0.9)
-    board.words(429, 100, "scale", 0.8)
-    with board.answer():
-        board.words(40, 158, f"{4 * count} + {scale_bits} = {4 * count + scale_bits},  ÷ {count} =", 1.05, at="left")
-        board.words(40, 214, f"16 ÷ {mean_bits:g} =", 1.05, at="left")
-        board.words(290, 158, f"{mean_bits:g} bits", 1.1, at="left")
-        board.words(180, 214, f"{16 / mean_bits:.2f}, not 4", 1.1, at="left")
+    board.write(204, 100, f"{count} · 4 = {4 * count}", 0.9)
+    board.write(429, 100, "scale", 0.8)
+    with board.withhold():
+        board.write(40, 158, f"{4 * count} + {scale_bits} = {4 * count + scale_bits},  ÷ {count} =", 1.05, at="left")
+        board.write(40, 214, f"16 ÷ {mean_bits:g} =", 1.05, at="left")
+        board.write(290, 158, f"{mean_bits:g} bits", 1.1, at="left")
+        board.write(180, 214, f"{16 / mean_bits:.2f}, not 4", 1.1, at="left")
 
 
 def draw_errors(board: Board) -> None:
@@ -250,17 +250,17 @@ def draw_errors(board: Board) -> None:
     for i, (name, errors) in enumerate((("over size", over_size), ("over spread", over_spread))):
         for j, percent in enumerate(errors):
             x, high = 50 + 230 * i + 90 * j, 4 * percent
-            with board.answer() if j else nullcontext():
+            with board.withhold() if j else nullcontext():
                 board.box(x, 206 - high, 48, high)
                 if j:
                     board.hatch(x, 206 - high, 48, high)
-                board.words(x + 24, 206 - high - 18, f"{percent:.1f} %", 0.85)
-        board.words(119 + 230 * i, 230, name, 0.95)
+                board.write(x + 24, 206 - high - 18, f"{percent:.1f} %", 0.85)
+        board.write(119 + 230 * i, 230, name, 0.95)
     board.box(40, 22, 18, 18)
-    board.words(66, 31, "Gaussian", 0.8, at="left")
+    board.write(66, 31, "Gaussian", 0.8, at="left")
     board.box(40, 52, 18, 18)
     board.hatch(40, 52, 18, 18)
-    board.words(66, 61, "loud channels", 0.8, at="left")
+    board.write(66, 61, "loud channels", 0.8, at="left")
 
 
 def draw_wall(board: Board) -> None:
@@ -272,10 +272,10 @@ def draw_wall(board: Board) -> None:
     board.erase()
     for x in (236, 244):
         board.line((x, 20), (x, 250), width=3.2)
-    board.words(120, 70, "a value is off by", 0.95)
-    board.words(120, 120, f"{percent:.1f} %", 1.5)
-    board.words(360, 70, "answers lost", 0.95)
-    board.words(360, 120, "< 1 %", 1.5)
-    with board.answer():
-        board.words(120, 200, "arithmetic", 0.95)
-        board.words(360, 200, "model, questions", 0.95)
+    board.write(120, 70, "a value is off by", 0.95)
+    board.write(120, 120, f"{percent:.1f} %", 1.5)
+    board.write(360, 70, "answers lost", 0.95)
+    board.write(360, 120, "< 1 %", 1.5)
+    with board.withhold():
+        board.write(120, 200, "arithmetic", 0.95)
+        board.write(360, 200, "model, questions", 0.95)

@@ -55,17 +55,17 @@ def draw_overflow(board: Board) -> None:
     for number, name, aside in ((eleven, "e^{11}", -28), (twelve, "e^{12}", 0)):
         x = 30 + unit * number
         board.line((x, 86), (x, 98))
-        board.words(x + aside, 70, name)
-        board.words(x + aside, 114, f"{number:,.0f}", 0.9)
+        board.write(x + aside, 70, name)
+        board.write(x + aside, 114, f"{number:,.0f}", 0.9)
     end = 30 + unit * half
     board.line((end, 52), (end, 110), width=3.2)
-    board.words(end - 8, 38, f"FP16 ends: {half:,.0f}", 0.9, at="left")
-    with board.answer():
+    board.write(end - 8, 38, f"FP16 ends: {half:,.0f}", 0.9, at="left")
+    with board.withhold():
         cross = 30 + unit * (eleven + ten)
-        board.words(cross, 92, "×", 1.1)
-        board.words(cross + 12, 114, f"{eleven + ten:,.0f}", 0.9)
+        board.write(cross, 92, "×", 1.1)
+        board.write(cross + 12, 114, f"{eleven + ten:,.0f}", 0.9)
         write_line(board, 168, f"[11, 10]:  {eleven:,.0f} + {ten:,.0f} = {eleven + ten:,.0f} → inf")
-    with board.answer():
+    with board.withhold():
         write_line(board, 208, f"shares:  {eleven:,.0f} ÷ inf = 0,  {ten:,.0f} ÷ inf = 0")
 
 
@@ -79,26 +79,26 @@ def draw_safe_softmax(board: Board) -> None:
     )
     board.erase()
     draw_fraction(board, 120, 50, "e^{S - M}", "Σ  e^{S - M}")
-    with board.answer():
-        board.words(330, 50, "e^{S - M} = e^{S} / e^{M}", 0.9)
-    with board.answer():
+    with board.withhold():
+        board.write(330, 50, "e^{S - M} = e^{S} / e^{M}", 0.9)
+    with board.withhold():
         write_line(board, 104, f"[11, 10] → [0, -1]:  1 + {one_below:.3f} = {total:.3f}")
         write_line(board, 128, f"shares:  {1 / total:.2f},  {one_below / total:.2f}")
     strip, registers = ROWS * WORDS * 4, int(H100["registers per SM"].value)
-    with board.answer():  # said after it
+    with board.withhold():  # said after it
         board.box(60, 148, 360, 52)
-        board.words(240, 180, f"{ROWS} × {WORDS} · 4 bytes = {strip // 2**20} MiB", 0.9)
-    with board.answer():
+        board.write(240, 180, f"{ROWS} × {WORDS} · 4 bytes = {strip // 2**20} MiB", 0.9)
+    with board.withhold():
         board.hatch(60, 148, 360, 7, gap=10)
-        board.words(60, 216, f"registers: {registers // 2**10} KiB, {registers // (WORDS * 4)} rows", 0.85, at="left")
-    with board.answer():
-        board.words(240, 246, "How do I add up before I know M?")
+        board.write(60, 216, f"registers: {registers // 2**10} KiB, {registers // (WORDS * 4)} rows", 0.85, at="left")
+    with board.withhold():
+        board.write(240, 246, "How do I add up before I know M?")
 
 
 def draw_fraction(board: Board, x: float, y: float, above: str, below: str) -> None:
-    board.words(x, y - 22, above, 1.2)
+    board.write(x, y - 22, above, 1.2)
     board.line((x - 70, y), (x + 70, y))
-    board.words(x, y + 26, below, 1.2)
+    board.write(x, y + 26, below, 1.2)
 
 
 def draw_running_sums(board: Board, parts: list[State], after: list[State]) -> None:
@@ -113,10 +113,10 @@ def draw_running_sums(board: Board, parts: list[State], after: list[State]) -> N
     draw_table_row(board, -1, ["block", "max", "factor", "new", "sum"])
     with board.group("powers"):
         powers = ",  ".join(f"e^{{-{power}}} = {math.exp(-power):.3f}" for power in (1, 2))
-        board.words(366, 256, powers, 0.75)
+        board.write(366, 256, powers, 0.75)
     draw_scores(board, 0)
     first, factor = [math.exp(score - after[0].running_max) for score in SCORES[:BLOCK]], after[1].factor
-    with board.answer():
+    with board.withhold():
         draw_terms(board, BARS_X, first)
         draw_block(board, 0, parts, after)
     board.step(
@@ -126,17 +126,17 @@ def draw_running_sums(board: Board, parts: list[State], after: list[State]) -> N
     board.erase("terms")
     draw_paper(board)
     draw_scores(board, 1)
-    with board.answer(), board.group("work"):
+    with board.withhold(), board.group("work"):
         write_line(board, WORK_Y, "e^{S - 1} → e^{S - 2}")
-    with board.answer():
+    with board.withhold():
         draw_block(board, 1, parts, after)
-    with board.answer():
-        board.lift("paper")
+    with board.withhold():
+        board.erase_with_answer("paper")
         draw_terms(board, BARS_X, first, again=True)
         draw_terms(board, SHRUNK_BARS_X, [term * factor for term in first])
         with board.group("bars"):
             board.arrow(352, 110, 390, 110)
-            board.words(372, 90, "× e^{-1}", 0.8)
+            board.write(372, 90, "× e^{-1}", 0.8)
     board.step(
         f"The last two scores in their boxes. Their line: {states_text[2]}. On the right all six as bars, a pair for "
         "each block; below, all six at once give the same sum."
@@ -144,11 +144,11 @@ def draw_running_sums(board: Board, parts: list[State], after: list[State]) -> N
     board.erase("bars", "terms")
     draw_scores(board, 2)
     different = [f"{math.exp(score - after[-1].running_max):.3g}" for score in sorted(set(SCORES), reverse=True)]
-    with board.answer():
+    with board.withhold():
         draw_block(board, 2, parts, after)
-    with board.answer(), board.group("bars"):
+    with board.withhold(), board.group("bars"):
         draw_pairs(board, after[-1].running_max)
-    with board.answer(), board.group("work"):
+    with board.withhold(), board.group("work"):
         total = f"{after[-1].running_sum:.3f}"
         write_line(board, WORK_Y + LINE_HEIGHT * 3, f"all six:  2 · ({' + '.join(different)}) = {total}")
 
@@ -158,10 +158,10 @@ def draw_terms(board: Board, x: float, bars: Sequence[float], again: bool = Fals
     with board.group("terms"):
         for i, term in enumerate(bars):
             board.box(x + 40 * i, 144 - 66 * term, 22, 66 * term)
-            board.words(x + 40 * i + 11, 132 - 66 * term, f"{term:.3g}", 0.75)
+            board.write(x + 40 * i + 11, 132 - 66 * term, f"{term:.3g}", 0.75)
     if not again:
         with board.group("bars"):
-            board.words(x + 31, 163, f"{sum(bars):.3f}", 0.75)
+            board.write(x + 31, 163, f"{sum(bars):.3f}", 0.75)
 
 
 def draw_paper(board: Board) -> None:
@@ -171,7 +171,7 @@ def draw_paper(board: Board) -> None:
         board.box(left, top, right - left, 98)
         for x, lean in ((left, -1), (right, 1)):
             board.line((x - 8, top + 8 * lean), (x + 8, top - 8 * lean), width=4.4)
-        board.words(right - 32, top + 14, "paper", 0.75)
+        board.write(right - 32, top + 14, "paper", 0.75)
 
 
 def draw_pairs(board: Board, top: float) -> None:
@@ -180,14 +180,14 @@ def draw_pairs(board: Board, top: float) -> None:
         x, terms = 262 + 72 * i, [math.exp(score - top) for score in SCORES[BLOCK * i : BLOCK * (i + 1)]]
         for at, term in enumerate(terms):
             board.box(x + 26 * at, 144 - 66 * term, 22, 66 * term)
-        board.words(x + 24, 162, f"{sum(terms):.3f}", 0.75)
+        board.write(x + 24, 162, f"{sum(terms):.3f}", 0.75)
         if i:
-            board.words(x - 12, 162, "+", 0.75)
+            board.write(x - 12, 162, "+", 0.75)
 
 
 def draw_scores(board: Board, i: int) -> None:
     for at, score in enumerate(SCORES[BLOCK * i : BLOCK * (i + 1)]):
-        board.words(TABLE_X + 50 + 136 * i + 60 * at, 21.5, f"{score:g}")
+        board.write(TABLE_X + 50 + 136 * i + 60 * at, 21.5, f"{score:g}")
 
 
 def draw_block(board: Board, i: int, parts: list[State], after: list[State]) -> None:
@@ -226,7 +226,7 @@ def draw_proof(board: Board) -> None:
         "3.  it began with  (-∞, 0)",
     )
     for i, line in enumerate(lines):
-        with board.answer() if i > 1 else nullcontext(), board.group("proof"):
+        with board.withhold() if i > 1 else nullcontext(), board.group("proof"):
             write_line(board, WORK_Y - 4 + 21 * i, line)
 
 
@@ -239,7 +239,7 @@ def draw_accumulators(board: Board, parts: list[State], after: list[State]) -> N
     )
     board.erase("proof")
     for i, value in enumerate(VALUES):
-        board.words(TABLE_X + 47 + 136 * (i // BLOCK) + 60 * (i % BLOCK), 48, vector(value), 0.75)
+        board.write(TABLE_X + 47 + 136 * (i // BLOCK) + 60 * (i % BLOCK), 48, vector(value), 0.75)
     board.line((TABLE_X + 214, 36), (TABLE_X + 214, 56))
     draw_table_row(board, -1, ["accumulator", "so far"], skip=5)
     first, second, last = after
@@ -252,7 +252,7 @@ def draw_accumulators(board: Board, parts: list[State], after: list[State]) -> N
         f"check:  {x:.2f} + {y:.2f} = 10 · {last.running_sum:.3f}",
     )
     for i, own in enumerate(((), (0, 1), (2,), (3,))):  # the lines that are worked out with each line of the table
-        with board.answer():
+        with board.withhold():
             if i < len(after):
                 draw_table_row(board, i, [vector(after[i].accumulator), vector(after[i].output)], skip=5)
             with board.group("work"):

@@ -16,7 +16,7 @@ WORK_Y, LINE_HEIGHT = 166, 23  # the first line below it, and from one to the ne
 
 
 def write_line(board: Board, y: float, text: str, size: float = 0.85) -> None:
-    board.words(TABLE_X - 14, y, text, size, at="left")
+    board.write(TABLE_X - 14, y, text, size, at="left")
 
 
 def draw_table_row(board: Board, line: int, cells: list[object], skip: int = 0) -> None:
@@ -44,7 +44,7 @@ def draw_bug(board: Board, parts: list[State]) -> None:
         f"{x:.2f} + {y:.2f} = 10 · {wrong.running_sum:.3f}",
     )
     for own in ((0, 1, 2), (), (3,), (4,)):  # the bars come second
-        with board.answer(), board.group("bug"):
+        with board.withhold(), board.group("bug"):
             for line in own:
                 write_line(board, WORK_Y - 5 + 22 * line, lines[line], 0.8)
             if not own:
@@ -60,7 +60,7 @@ def draw_weights(board: Board) -> None:
         board.box(x, floor - tall * used, 40, tall * used)
         board.hatch(x, floor - tall * used, 40, tall * (used - right))
         board.line((x - 5, end), (x + 45, end), width=3.2)
-        board.words(x + 20, floor - tall * used - 12, f"{used:.3g} → {right:.3f}", 0.8)
+        board.write(x + 20, floor - tall * used - 12, f"{used:.3g} → {right:.3f}", 0.8)
 
 
 def draw_readers(board: Board, parts: list[State]) -> None:
@@ -74,19 +74,19 @@ def draw_readers(board: Board, parts: list[State]) -> None:
     board.erase("bug")
     terms = " + ".join(f"{math.exp(score - rest.running_max):.3g}" for score in SCORES[BLOCK:])
     old = f"{whole.factor:.3f} · {parts[0].running_sum:.3f}"
-    with board.answer(), board.group("readers"):
-        board.words(90, 195, states[1], 0.95)
+    with board.withhold(), board.group("readers"):
+        board.write(90, 195, states[1], 0.95)
         write_line(board, 218, f"{terms} = {rest.running_sum:.3f}", 0.75)
-    with board.answer(), board.group("readers"):
-        board.words(90, 168, states[0], 0.95)
+    with board.withhold(), board.group("readers"):
+        board.write(90, 168, states[0], 0.95)
         board.arrow(150, 169, 206, 178)
         board.arrow(150, 195, 206, 186)
-    with board.answer(), board.group("readers"):
-        board.words(268, 182, states[2], 0.95)
+    with board.withhold(), board.group("readers"):
+        board.write(268, 182, states[2], 0.95)
         write_line(board, 238, f"{old} + {rest.running_sum:.3f} = {whole.running_sum:.3f}")
-    with board.answer(), board.group("readers"):
-        board.words(400, 172, "nothing read:", 0.75)
-        board.words(400, 194, "(-∞, 0)", 0.95)
+    with board.withhold(), board.group("readers"):
+        board.write(400, 172, "nothing read:", 0.75)
+        board.write(400, 194, "(-∞, 0)", 0.95)
 
 
 def draw_demo_ticks(board: Board, after: list[State]) -> None:
@@ -96,10 +96,10 @@ def draw_demo_ticks(board: Board, after: list[State]) -> None:
     )
     last = after[-1]
     with board.group("ticks"):
-        with board.answer():
+        with board.withhold():
             for i in range(len(after)):
-                board.words(467, FIRST_ROW_Y + ROW_HEIGHT * i, "✓", 0.85)
-        with board.answer():
+                board.write(467, FIRST_ROW_Y + ROW_HEIGHT * i, "✓", 0.85)
+        with board.withhold():
             write_line(board, 258, f"{last.running_max:g} + ln {last.running_sum:.3f} = {last.lse:.3f}")
 
 
@@ -111,7 +111,7 @@ def draw_what_is_left(board: Board, last: State) -> None:
         f"{ROWS} rows is struck out, and beside it stands what is kept of them, {kept / 2**10:g} KiB."
     )
     board.erase("readers", "ticks", "work", "bug", "powers")
-    with board.answer():
+    with board.withhold():
         board.strike(TABLE_X + 14, 48, TABLE_X + 416, 48)
         for x, wide in (
             (TABLE_X + COLUMN_WIDTHS[0], 30),
@@ -119,11 +119,11 @@ def draw_what_is_left(board: Board, last: State) -> None:
             (TABLE_X + sum(COLUMN_WIDTHS[:5]), 118),
         ):
             board.ring(x, FIRST_ROW_Y + 2 * ROW_HEIGHT, wide, 23)
-    with board.answer():
+    with board.withhold():
         board.box(TABLE_X - 10, 176, 170, 30, f"{ROWS} × {WORDS}", 0.85)
         board.strike(TABLE_X - 14, 210, TABLE_X + 164, 172)
         board.arrow(TABLE_X + 170, 191, TABLE_X + 204, 191)
-        board.words(TABLE_X + 213, 191, f"{ROWS} · (1 + 1 + d) numbers", 0.85, at="left")
+        board.write(TABLE_X + 213, 191, f"{ROWS} · (1 + 1 + d) numbers", 0.85, at="left")
     registers = int(H100["registers per SM"].value) // 2**10
-    with board.answer():
+    with board.withhold():
         write_line(board, 236, f"d = {DIM}:  {ROWS} · {DIM + 2} · 4 bytes = {kept / 2**10:g} KiB of {registers} KiB")

@@ -68,16 +68,16 @@ def draw_cards(board: Board) -> None:
         for i, (card, says) in enumerate(CARDS.items()):
             y = 32 + 60 * i
             board.box(44, y, 118, 42)
-            board.words(52, y + 21, card, 1.1, at="left")
-            board.words(156, y + 21, says, 0.8, at="right")
+            board.write(52, y + 21, card, 1.1, at="left")
+            board.write(156, y + 21, says, 0.8, at="right")
             draw_person(board, 296, 22 + 72 * i)
             board.box(208, 24 + 72 * i, 32, 30, "K", 0.9)
             board.box(246, 24 + 72 * i, 32, 30, "V", 0.9)
             board.arrow(165, 53, 203, 39 + 72 * i)
-        board.words(150, 248, "multiply, squish, multiply", 0.9)
+        board.write(150, 248, "multiply, squish, multiply", 0.9)
     with board.group("free"):
         board.line((FREE_X, 20), (FREE_X, 250), dashed=True)
-        board.words(398, 130, "stays free", 0.85)
+        board.write(398, 130, "stays free", 0.85)
 
 
 def draw_grid(board: Board) -> None:
@@ -91,20 +91,20 @@ def draw_grid(board: Board) -> None:
     board.erase("left")
     with board.group("left"):
         for j, key in enumerate(K):
-            board.words(122 + 64 * j, 24, vector(key), 0.8)
+            board.write(122 + 64 * j, 24, vector(key), 0.8)
         board.grid(90, 40, 3, 3, w=64, h=38)
         for i, (query, row) in enumerate(zip(Q, rows, strict=True)):
-            board.words(50, 59 + 38 * i, vector(query), 0.85)
+            board.write(50, 59 + 38 * i, vector(query), 0.85)
             for j, cell in enumerate(row):
                 if i:
-                    with board.answer():
-                        board.words(122 + 64 * j, 59 + 38 * i, number(cell))
+                    with board.withhold():
+                        board.write(122 + 64 * j, 59 + 38 * i, number(cell))
                 else:
-                    board.words(122 + 64 * j, 59, number(cell))
+                    board.write(122 + 64 * j, 59, number(cell))
         for x, y, words in ((16, 220, 3), (104, 220, 10), (16, 248, 1000)):
-            board.words(x, y, f"{words}² = {words**2:,}", 0.85, at="left")
+            board.write(x, y, f"{words}² = {words**2:,}", 0.85, at="left")
     with board.group("row"):
-        board.words(50, 184, "row 1 ÷ √2", 0.75)
+        board.write(50, 184, "row 1 ÷ √2", 0.75)
         board.table(122, 184, [list(map(number, scores))], [64, 64], size=0.9)
 
 
@@ -117,9 +117,9 @@ def draw_pie(board: Board) -> None:
     )
     board.erase("left")
     with board.group("left"):
-        board.words(92, 216, " + ".join(map(number, row)) + f" = {sum(row):.2f}", 0.85, at="left")
+        board.write(92, 216, " + ".join(map(number, row)) + f" = {sum(row):.2f}", 0.85, at="left")
         for y, says in ((76, "along the row,"), (104, "never down")):
-            board.words(166, y, says, 0.9, at="left")
+            board.write(166, y, says, 0.9, at="left")
     with board.group("pie"):
         x, y, size = 72, 90, 54
         turns = [2 * math.pi * i / 36 - math.pi / 2 for i in range(37)]
@@ -127,9 +127,9 @@ def draw_pie(board: Board) -> None:
         for i, weight in enumerate(part):
             turn = 2 * math.pi * sum(part[:i]) - math.pi / 2
             middle = turn + math.pi * weight
-            with board.answer():
+            with board.withhold():
                 board.line((x, y), (x + size * math.cos(turn), y + size * math.sin(turn)))
-                board.words(x + 38 * math.cos(middle), y + 40 * math.sin(middle), f"{100 * weight:.0f}", 0.9)
+                board.write(x + 38 * math.cos(middle), y + 40 * math.sin(middle), f"{100 * weight:.0f}", 0.9)
 
 
 def draw_weighted_sum(board: Board) -> None:
@@ -142,13 +142,13 @@ def draw_weighted_sum(board: Board) -> None:
     board.erase("left", "row")
     with board.group("left"):
         for i, (weight, value) in enumerate(zip(part, V, strict=True)):
-            board.words(135, 44 + 36 * i, f"{weight:.1f} · {vector(value)}", 0.8, at="left")
-            board.words(242, 44 + 36 * i, f"= {vector([weight * each for each in value])}", 0.8, at="left")
+            board.write(135, 44 + 36 * i, f"{weight:.1f} · {vector(value)}", 0.8, at="left")
+            board.write(242, 44 + 36 * i, f"= {vector([weight * each for each in value])}", 0.8, at="left")
         board.line((135, 140), (308, 140))
-        with board.answer():
-            board.words(228, 166, f"= {vector(weighted_sum(part))}", 1, at="left")
-            board.words(34, 208, " + ".join(map(number, weighted_sum(part))) + f" = {sum(V[0])} ✓", 0.95, at="left")
-        board.words(34, 246, "a lot of what fits", 0.9, at="left")
+        with board.withhold():
+            board.write(228, 166, f"= {vector(weighted_sum(part))}", 1, at="left")
+            board.write(34, 208, " + ".join(map(number, weighted_sum(part))) + f" = {sum(V[0])} ✓", 0.95, at="left")
+        board.write(34, 246, "a lot of what fits", 0.9, at="left")
 
 
 def draw_balloon(board: Board) -> None:
@@ -166,17 +166,17 @@ def draw_balloon(board: Board) -> None:
         board.curve(lambda x: 112 - half(x), 20, 290, 40)
         board.curve(lambda x: 112 + half(x), 20, 290, 40)
         for x, shape, size in ((44, "N×d", small), (155, "N×N", large), (268, "N×d", small)):
-            board.words(x, 84 if size == small else 112, shape, 0.9)
-            with board.answer():
-                board.words(x, 212, f"{size} MiB", 0.85)
-        board.words(155, 246, "small, square, small", 0.85)
+            board.write(x, 84 if size == small else 112, shape, 0.9)
+            with board.withhold():
+                board.write(x, 212, f"{size} MiB", 0.85)
+        board.write(155, 246, "small, square, small", 0.85)
     left, top, side = SQUARE_X, SQUARE_Y, SQUARE_SIDE
     board.box(left, top, side, side)
     for x in (left - 14, left + side + 6):
         board.line((x, top), (x, top + side), width=side * DIM / WORDS)
-    board.words(left + side / 2, top + 48, "N×N", 1.1)
-    with board.answer():
-        board.words(left + side / 2, top + 78, f"{large} MiB", 0.9)
+    board.write(left + side / 2, top + 48, "N×N", 1.1)
+    with board.withhold():
+        board.write(left + side / 2, top + 78, f"{large} MiB", 0.9)
 
 
 def draw_hallway(board: Board) -> None:
@@ -192,21 +192,21 @@ def draw_hallway(board: Board) -> None:
     board.line((128, 63), (128, 112))
     board.line((152, 63), (152, 112))
     board.arrow(140, 108, 140, 68)
-    board.words(164, 88, f"{speed:.2f} TB/s", 0.85, at="left")
-    board.words(118, 88, "hallway", 0.85, at="right")
+    board.write(164, 88, f"{speed:.2f} TB/s", 0.85, at="left")
+    board.write(118, 88, "hallway", 0.85, at="right")
     board.line((16, 114), (292, 114))
-    board.words(154, 132, "memory: HBM", 0.85)
+    board.write(154, 132, "memory: HBM", 0.85)
     left, top, side = SQUARE_X, SQUARE_Y, SQUARE_SIDE
-    with board.answer():
+    with board.withhold():
         for i, trip in enumerate(("w", "r", "w", "r")):
             x, high, low = left + 14 + 30 * i, top + side + 6, top + side + 34
             board.arrow(x, *((high, x, low) if trip == "w" else (low, x, high)))  # up is read, as in the hallway
-            board.words(x, top + side + 48, trip, 0.8)
-        board.words(18, 174, f"{TRIPS}N² / {TRIPS}Nd = N/d =", 0.95, at="left")
-        board.words(252, 174, str(WORDS // DIM), 1.2)
+            board.write(x, top + side + 48, trip, 0.8)
+        board.write(18, 174, f"{TRIPS}N² / {TRIPS}Nd = N/d =", 0.95, at="left")
+        board.write(252, 174, str(WORDS // DIM), 1.2)
         board.ring(252, 174, 58, 38)
-        board.words(18, 246, f"hallway: {carried:.0f} µs", 0.95, at="left")
-    board.words(18, 216, f"cooks: {cooks:.0f} µs", 0.95, at="left")
+        board.write(18, 246, f"hallway: {carried:.0f} µs", 0.95, at="left")
+    board.write(18, 216, f"cooks: {cooks:.0f} µs", 0.95, at="left")
 
 
 def draw_struck_square(board: Board) -> None:
@@ -216,4 +216,4 @@ def draw_struck_square(board: Board) -> None:
     board.strike(left - 6, top - 4, left + side + 4, top + side + 4)
     for i in range(3):
         board.box(318 + 42 * i, 218, 34, 24)
-    board.words(452, 230, "?", 1.4)
+    board.write(452, 230, "?", 1.4)

@@ -88,17 +88,17 @@ def draw_cards(board: Board) -> None:
         "three others, each with a K and a V; an arrow goes from the Q of the first to the K of each."
     )
     draw_person(board, 32, 104)
-    board.words(32, 170, "you", 0.85)
+    board.write(32, 170, "you", 0.85)
     for i, (card, says) in enumerate(CARDS.items()):
         y = 44 + 62 * i
         board.box(60, y, 194, 44)
-        board.words(72, y + 22, card, 1.1, at="left")
-        board.words(246, y + 22, says, 0.8, at="right")
+        board.write(72, y + 22, card, 1.1, at="left")
+        board.write(246, y + 22, says, 0.8, at="right")
         draw_person(board, 448, 32 + 76 * i)
         board.box(344, 34 + 76 * i, 34, 30, "K", 0.9)
         board.box(386, 34 + 76 * i, 34, 30, "V", 0.9)
         board.arrow(258, 66, 338, 49 + 76 * i)
-    board.words(150, 246, "multiply, squish, multiply", 0.9)
+    board.write(150, 246, "multiply, squish, multiply", 0.9)
 
 
 def draw_dot_products(board: Board) -> None:
@@ -111,18 +111,18 @@ def draw_dot_products(board: Board) -> None:
     board.erase()
     lines = {"q": QUERY, "k": first, "products": [q * k + 0.0 for q, k in zip(QUERY, first, strict=True)]}
     for i, (name, row) in enumerate(lines.items()):
-        board.words(42, 33 + 40 * i, name, 0.95 if len(name) == 1 else 0.8)
+        board.write(42, 33 + 40 * i, name, 0.95 if len(name) == 1 else 0.8)
         board.row(90, 18 + 40 * i, short_texts(row), w=62, h=30)
-    board.words(344, 113, f"sum = {dot(QUERY, first):.2f}", 1, at="left")
-    board.words(344, 73, KEYS[first], 0.85, at="left")
-    board.words(42, 164, "k", 0.95)
+    board.write(344, 113, f"sum = {dot(QUERY, first):.2f}", 1, at="left")
+    board.write(344, 73, KEYS[first], 0.85, at="left")
+    board.write(42, 164, "k", 0.95)
     for i, key in enumerate(others):
         y = 164 + 38 * i
-        board.words(62, y, "(" + ", ".join(short_texts(key)) + ")", 0.85, at="left")
-        with board.answer() if i else nullcontext():  # the first is said before the room is asked
+        board.write(62, y, "(" + ", ".join(short_texts(key)) + ")", 0.85, at="left")
+        with board.withhold() if i else nullcontext():  # the first is said before the room is asked
             sums = f"1 - 1 = {dot(QUERY, key):.0f}" if key[0] * QUERY[0] == 1 else f"= {dot(QUERY, key):.2f}"
-            board.words(202, y, sums, 0.85, at="left")
-            board.words(310, y, KEYS[key], 0.8, at="left")
+            board.write(202, y, sums, 0.85, at="left")
+            board.write(310, y, KEYS[key], 0.8, at="left")
 
 
 def draw_grid(board: Board) -> None:
@@ -133,22 +133,22 @@ def draw_grid(board: Board) -> None:
         + ". Beside it, the cells: 3 words 9, 10 words 100, 1000 words a million."
     )
     board.erase()
-    board.words(159, 22, "who is looked at", 0.8)
-    board.words(41, 52, "who asks", 0.75)
+    board.write(159, 22, "who is looked at", 0.8)
+    board.write(41, 52, "who asks", 0.75)
     for j, key in enumerate(K):
-        board.words(COLUMN_X[j] + 2 * (j - 1), 52, vector(key), 0.75)
+        board.write(COLUMN_X[j] + 2 * (j - 1), 52, vector(key), 0.75)
     with board.group("grid"):
         board.grid(84, 72, 3, 3, w=50, h=46)
     for i, (query, row) in enumerate(zip(Q, rows, strict=True)):
         with board.group("number"):
-            board.words(10, ROW_Y[i], f"{i + 1}.", 0.75, at="left")
-        board.words(54, ROW_Y[i], vector(query), 0.85)
-        with board.answer() if i else nullcontext():
+            board.write(10, ROW_Y[i], f"{i + 1}.", 0.75, at="left")
+        board.write(54, ROW_Y[i], vector(query), 0.85)
+        with board.withhold() if i else nullcontext():
             for j, cell in enumerate(row):
-                board.words(COLUMN_X[j], ROW_Y[i] - 11, number(cell))
+                board.write(COLUMN_X[j], ROW_Y[i] - 11, number(cell))
     for y, (words, cells) in zip(ROW_Y, ((3, 3**2), (10, 10**2), (1000, f"{1000**2:,}")), strict=True):
-        with board.group("cells"), board.answer():  # counted last
-            board.words(272, y, f"{words}² = {cells}", at="left")
+        with board.group("cells"), board.withhold():  # counted last
+            board.write(272, y, f"{words}² = {cells}", at="left")
 
 
 def draw_scores(board: Board) -> None:
@@ -158,14 +158,14 @@ def draw_scores(board: Board) -> None:
         "rows are " + "; ".join(" ".join(map(number, row)) for row in rows) + "."
     )
     board.erase("cells")
-    board.words(272, ROW_Y[0], "÷ √2 =", 1.1, at="left")
-    board.words(356, ROW_Y[0], f"{math.sqrt(len(K[0])):.2f}", 1.1, at="left")
-    with board.answer(), board.group("scores"):
+    board.write(272, ROW_Y[0], "÷ √2 =", 1.1, at="left")
+    board.write(356, ROW_Y[0], f"{math.sqrt(len(K[0])):.2f}", 1.1, at="left")
+    with board.withhold(), board.group("scores"):
         for i, row in enumerate(rows):
             for j, cell in enumerate(row):
-                board.words(COLUMN_X[j], ROW_Y[i] + 11, number(cell), 0.8)
+                board.write(COLUMN_X[j], ROW_Y[i] + 11, number(cell), 0.8)
     for y, says in zip(ROW_Y[1:], ("a score keeps its size,", "however large d is"), strict=True):
-        board.words(272, y - 10, says, 0.85, at="left")
+        board.write(272, y - 10, says, 0.85, at="left")
 
 
 def draw_pies(board: Board) -> None:
@@ -186,19 +186,19 @@ def draw_pies(board: Board) -> None:
     }  # as on the board, and to the digits needed
     known = {product: math.exp(product / math.sqrt(len(K[0]))) for row in dot_products() for product in row}
     said = "     ".join(f"e^{{{named[product]}}} = {number(power)}" for product, power in sorted(known.items()))
-    board.words(240, 20, said, 0.85)
+    board.write(240, 20, said, 0.85)
     for x, y, head in ((159, 56, "scores"), (306, 44, "exponentials"), (396, 44, "sum"), (306, 62, "shares")):
-        board.words(x, y, head, 0.75)
+        board.write(x, y, head, 0.75)
     for i, (row, part) in enumerate(zip(powers, parts, strict=True)):
-        with board.answer() if i == len(parts) - 1 else nullcontext():
+        with board.withhold() if i == len(parts) - 1 else nullcontext():
             board.table(264, ROW_Y[i] - 11, [list(map(number, row))], [42] * 3, size=0.75)
-            board.words(396, ROW_Y[i] - 11, number(sum(row)), 0.75)
+            board.write(396, ROW_Y[i] - 11, number(sum(row)), 0.75)
             with board.group("shares"):
-                board.words(306, ROW_Y[i] + 11, per_cent(part), 0.8)
+                board.write(306, ROW_Y[i] + 11, per_cent(part), 0.8)
             draw_pie(board, 448, ROW_Y[i], 20, part)
-    board.words(18, 242, "10 against 5:", 0.9, at="left")
-    with board.answer():
-        board.words(150, 242, f"e^{{5}} = {math.exp(5):.0f}  to 1", 0.9, at="left")
+    board.write(18, 242, "10 against 5:", 0.9, at="left")
+    with board.withhold():
+        board.write(150, 242, f"e^{{5}} = {math.exp(5):.0f}  to 1", 0.9, at="left")
 
 
 def draw_outputs(board: Board) -> None:
@@ -211,24 +211,24 @@ def draw_outputs(board: Board) -> None:
     )
     board.erase(keep=("shares",))
     for x, head in ((86, "output"), (306, "shares"), (436, "values")):
-        board.words(x, 64, head, 0.8)
+        board.write(x, 64, head, 0.8)
     top, bottom = ROW_Y[0] - 12, ROW_Y[2] + 34
     board.matrix(38, top, [["", ""]] * 3, w=44, h=46)
-    board.words(192, ROW_Y[1] + 11, "=", 1.2)
+    board.write(192, ROW_Y[1] + 11, "=", 1.2)
     for edge, back in ((246, 6), (366, -6)):  # around what stands there
         board.line((edge + back, top), (edge, top), (edge, bottom), (edge + back, bottom))
-    board.words(382, ROW_Y[1] + 11, "·", 1.2)
+    board.write(382, ROW_Y[1] + 11, "·", 1.2)
     board.matrix(396, top, V, w=34, h=46)
     board.table(64, ROW_Y[0] + 11, [[number(value) for value in rows[0]]], [44, 44], size=0.9)
-    with board.answer():
+    with board.withhold():
         board.table(64, ROW_Y[1] + 11, [[number(value) for value in row] for row in rows[1:]], [44, 44], 46, 0.9)
     with board.group("work"):
-        board.words(240, 26, "N×d = N×N · N×d", 0.9)
+        board.write(240, 26, "N×d = N×N · N×d", 0.9)
         terms = " + ".join(f"{number(weight)[:3]}·{vector(value)}" for weight, value in zip(parts[0], V, strict=True))
-        board.words(18, 236, f"{terms}", 0.85, at="left")
-        board.words(346, 236, f"= {vector(rows[0])}", 0.85, at="left")
-        with board.answer():
-            board.words(18, 256, f"{number(rows[0][0])} + {number(rows[0][1])} = {sum(V[0])} ✓", 0.85, at="left")
+        board.write(18, 236, f"{terms}", 0.85, at="left")
+        board.write(346, 236, f"= {vector(rows[0])}", 0.85, at="left")
+        with board.withhold():
+            board.write(18, 256, f"{number(rows[0][0])} + {number(rows[0][1])} = {sum(V[0])} ✓", 0.85, at="left")
 
 
 def draw_demo(board: Board) -> None:
@@ -239,8 +239,8 @@ def draw_demo(board: Board) -> None:
         f"of {n} by {d}, a square of {n} by {n}, a thin table of {n} by {d}."
     )
     board.erase("work")
-    board.words(18, 28, "  ".join(f"{weight:.3f}" for weight in weights()[0]) + f"   →   {first}", 0.85, at="left")
-    board.words(420, 28, "✓")
+    board.write(18, 28, "  ".join(f"{weight:.3f}" for weight in weights()[0]) + f"   →   {first}", 0.85, at="left")
+    board.write(420, 28, "✓")
     side, top = 36, 227
     for x, wide, shape, says in (
         (24, side * d / n, f"{n}×{d}", "thin"),
@@ -248,8 +248,8 @@ def draw_demo(board: Board) -> None:
         (372, side * d / n, f"{n}×{d}", "thin"),
     ):
         board.box(x, top, wide, side)
-        board.words(x + wide + 8, top + 9, shape, 0.8, at="left")
-        board.words(x + wide + 8, top + 28, says, 0.8, at="left")
+        board.write(x + wide + 8, top + 9, shape, 0.8, at="left")
+        board.write(x + wide + 8, top + 28, says, 0.8, at="left")
     board.arrow(116, top + 18, 148, top + 18)
     board.arrow(312, top + 18, 360, top + 18)
 
@@ -263,10 +263,10 @@ def draw_large_square(board: Board) -> None:
     board.erase()
     side = 208
     board.box(230, 34, side, side)
-    board.words(334, 18, f"{WORDS} words", 0.85)
-    board.words(334, 116, square_size(), 1.4)
-    board.words(334, 154, f"{WORDS}² · {BYTES} bytes", 0.85)
+    board.write(334, 18, f"{WORDS} words", 0.85)
+    board.write(334, 116, square_size(), 1.4)
+    board.write(334, 154, f"{WORDS}² · {BYTES} bytes", 0.85)
     for i, name in enumerate("QKVO"):
         board.box(46 + 40 * i, 34, side * DIM / WORDS, side)
-        board.words(48 + 40 * i, 20, name, 0.85)
-    board.words(110, 256, f"d = {DIM}: {small} MiB each", 0.8)
+        board.write(48 + 40 * i, 20, name, 0.85)
+    board.write(110, 256, f"d = {DIM}: {small} MiB each", 0.8)

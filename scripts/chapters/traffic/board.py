@@ -83,20 +83,20 @@ def draw_kitchen(board: Board) -> None:
         "FLOP per byte."
     )
     board.box(LEFT_X, 40, 150, 130)
-    board.words(LEFT_X + 75, 60, f"{H100['sms'].value:.0f} stations", 0.95)
+    board.write(LEFT_X + 75, 60, f"{H100['sms'].value:.0f} stations", 0.95)
     for i in range(12):
         board.ring(LEFT_X + 27 + 32 * (i % 4), 86 + 20 * (i // 4), 12, 12)
-    board.words(LEFT_X + 75, 153, f"{PEAK_FLOPS / 1e12:.0f} TFLOP/s", 0.9)
+    board.write(LEFT_X + 75, 153, f"{PEAK_FLOPS / 1e12:.0f} TFLOP/s", 0.9)
     board.line((LEFT_X + 156, 94), (324, 94))
     board.line((LEFT_X + 156, 116), (324, 116))
     board.arrow(314, 105, 196, 105)
-    board.words(252, 72, "hallway", 0.95)
-    board.words(252, 140, f"{HBM_BANDWIDTH / 1e12:.2f} TB/s", 0.95)
+    board.write(252, 72, "hallway", 0.95)
+    board.write(252, 140, f"{HBM_BANDWIDTH / 1e12:.2f} TB/s", 0.95)
     board.box(330, 40, 124, 130)
-    board.words(392, 92, "storeroom", 0.95)
-    board.words(392, 120, "HBM", 0.95)
-    with board.answer():
-        board.words(240, 222, f"{PEAK_FLOPS / 1e12:.0f} ÷ {HBM_BANDWIDTH / 1e12:.2f} = {ridge:.0f} FLOP per byte", 1.15)
+    board.write(392, 92, "storeroom", 0.95)
+    board.write(392, 120, "HBM", 0.95)
+    with board.withhold():
+        board.write(240, 222, f"{PEAK_FLOPS / 1e12:.0f} ÷ {HBM_BANDWIDTH / 1e12:.2f} = {ridge:.0f} FLOP per byte", 1.15)
 
 
 def draw_sizes_on_chip(board: Board) -> None:
@@ -112,11 +112,11 @@ def draw_sizes_on_chip(board: Board) -> None:
     for name, size in (("the square", mib(SQUARE_BYTES)), *mebibytes.items()):
         side = 150 * math.sqrt(size / mib(SQUARE_BYTES))
         board.box(x, floor - side, side, side, f"{size:.0f} MiB", 0.95)
-        board.words(x + side / 2, floor + 18, name, 0.8)
+        board.write(x + side / 2, floor + 18, name, 0.8)
         x += side + 16
-    with board.answer():
+    with board.withhold():
         whole = " + ".join(f"{size:.0f}" for size in mebibytes.values())
-        board.words(240, 240, f"{whole} = {sum(mebibytes.values()):.0f} MiB: it fits nowhere", 1)
+        board.write(240, 240, f"{whole} = {sum(mebibytes.values()):.0f} MiB: it fits nowhere", 1)
 
 
 def draw_kernel(board: Board, slot: int, reads: bool, writes: bool) -> None:
@@ -139,7 +139,7 @@ def draw_four_trips(board: Board) -> None:
     board.erase()
     with board.group("trips"):
         board.line((14, MEMORY_Y), (466, MEMORY_Y), width=3.2)
-        board.words(18, MEMORY_Y + 16, "HBM", 0.85, at="left")
+        board.write(18, MEMORY_Y + 16, "HBM", 0.85, at="left")
     draw_kernel(board, 0, reads=False, writes=True)
     draw_kernel(board, 2, reads=True, writes=True)
     draw_kernel(board, 3, reads=True, writes=False)
@@ -147,10 +147,10 @@ def draw_four_trips(board: Board) -> None:
         ends = (MEMORY_Y - 4, 98) if up else (98, MEMORY_Y - 4)
         with board.group("trips"):
             board.arrow(x, ends[0], x, ends[1], width=1.4)
-            board.words(x + 10, 136, name, 0.75)
-    with board.group("count"), board.answer():
-        board.words(14, 232, f"4N² ÷ 4Nd = N ÷ d = {N} ÷ {HEAD_DIM} =", 0.95, at="left")
-        board.words(424, 232, f"{ratio:.0f}", 1.2)
+            board.write(x + 10, 136, name, 0.75)
+    with board.group("count"), board.withhold():
+        board.write(14, 232, f"4N² ÷ 4Nd = N ÷ d = {N} ÷ {HEAD_DIM} =", 0.95, at="left")
+        board.write(424, 232, f"{ratio:.0f}", 1.2)
         board.ring(424, 232, 56, 40)
 
 
@@ -163,11 +163,11 @@ def draw_six_trips(board: Board) -> None:
     board.erase("count")
     draw_kernel(board, 1, reads=True, writes=True)
     trips = sum(round((each.read + each.written) / SQUARE_BYTES) for each in KERNELS)
-    with board.answer():
-        board.words(240, 24, f"as typed: {trips} trips", 1.1)
-    with board.answer(), board.group("count"):
-        board.words(240, 220, f"{trips} · {mb(SQUARE_BYTES):.2f} + {mb(LEAST_BYTES):.2f} = {mb(whole):.1f} MB", 1)
-        board.words(240, 248, f"{whole / LEAST_BYTES:.0f} times the least", 1)
+    with board.withhold():
+        board.write(240, 24, f"as typed: {trips} trips", 1.1)
+    with board.withhold(), board.group("count"):
+        board.write(240, 220, f"{trips} · {mb(SQUARE_BYTES):.2f} + {mb(LEAST_BYTES):.2f} = {mb(whole):.1f} MB", 1)
+        board.write(240, 248, f"{whole / LEAST_BYTES:.0f} times the least", 1)
 
 
 def draw_counted_trips(board: Board) -> None:
@@ -179,15 +179,15 @@ def draw_counted_trips(board: Board) -> None:
     board.erase("count")
     for i, (name, count) in enumerate(rows):
         x, y = 14 + 226 * (i // 2), 214 + 34 * (i % 2)
-        board.words(x, y, name, 0.85, at="left")
+        board.write(x, y, name, 0.85, at="left")
         rest = count % 1
         shown = f"{count:.0f}" if not rest else f"{count:.2f}" if rest < 0.1 else f"{count:.1f}"
-        with board.answer() if i > 1 else nullcontext():
+        with board.withhold() if i > 1 else nullcontext():
             for j in range(int(count)):
                 board.box(x + 80 + 18 * j, y - 7, 14, 14)
             if rest > 0.1:
                 board.box(x + 80 + 18 * int(count), y - 7, 14 * rest, 14)
-            board.words(x + 190, y, shown, 0.9, at="left")
+            board.write(x + 190, y, shown, 0.9, at="left")
 
 
 def draw_kernel_times(board: Board) -> None:
@@ -205,11 +205,11 @@ def draw_kernel_times(board: Board) -> None:
         high = 112 * time / max(measured)
         board.box(x + 20, 102, 50, high)
         if i in (1, 2):
-            with board.answer():
+            with board.withhold():
                 board.hatch(x + 20, 102, 50, high)
-        board.words(x + 45, 118 + high, f"{time:.3f} ms", 0.9)
-    with board.answer():
-        board.words(240, 252, f"scale and softmax: {part:.0%} of the time".replace("%", " %"), 1)
+        board.write(x + 45, 118 + high, f"{time:.3f} ms", 0.9)
+    with board.withhold():
+        board.write(240, 252, f"scale and softmax: {part:.0%} of the time".replace("%", " %"), 1)
 
 
 def draw_roof(board: Board) -> None:
@@ -230,18 +230,18 @@ def draw_roof(board: Board) -> None:
     corner, point = roof_point(ridge), roof_point(at)
     board.line(roof_point(4), corner, (452, corner[1]))
     board.line(corner, (corner[0], 214), dashed=True)
-    board.words(corner[0], 230, f"{ridge:.0f}", 0.9)
-    board.words(430, corner[1] - 14, f"{PEAK_FLOPS / 1e12:.0f}", 0.9)
-    board.words(corner[0] + 14, 90, "arithmetic", 0.85, at="left")
-    board.words(126, 90, "bytes", 0.85)
-    with board.answer():
+    board.write(corner[0], 230, f"{ridge:.0f}", 0.9)
+    board.write(430, corner[1] - 14, f"{PEAK_FLOPS / 1e12:.0f}", 0.9)
+    board.write(corner[0] + 14, 90, "arithmetic", 0.85, at="left")
+    board.write(126, 90, "bytes", 0.85)
+    with board.withhold():
         board.ring(*point, 14, 14)
         board.line((point[0], point[1] + 8), (point[0], 214), dashed=True)
-        board.words(point[0], 230, f"{at:.0f}", 0.9)
-        board.words(point[0] - 8, 150, "QK^{T}", 0.9, at="right")
-        board.words(point[0] - 14, point[1] - 4, f"{reached / 1e12:.0f}", 0.9, at="right")
+        board.write(point[0], 230, f"{at:.0f}", 0.9)
+        board.write(point[0] - 8, 150, "QK^{T}", 0.9, at="right")
+        board.write(point[0] - 14, point[1] - 4, f"{reached / 1e12:.0f}", 0.9, at="right")
         tables = 1 + 2 * HEAD_DIM / N
-        board.words(48, 252, f"QK^{{T}}: {HEAD_DIM} ÷ {tables:.5f} = {at:.0f}", 0.9, at="left")
+        board.write(48, 252, f"QK^{{T}}: {HEAD_DIM} ÷ {tables:.5f} = {at:.0f}", 0.9, at="left")
 
 
 def draw_struck_square(board: Board) -> None:
@@ -253,13 +253,13 @@ def draw_struck_square(board: Board) -> None:
     board.erase()
     for y, name, time in ((22, "three lines", lines), (66, "the limit", limit)):
         width = 250 * time / lines
-        board.words(LEFT_X - 6, y + 15, name, 0.9, at="left")
+        board.write(LEFT_X - 6, y + 15, name, 0.9, at="left")
         board.box(124, y, width, 30)
-        board.words(134 + width, y + 15, f"{time:.1f} ms", 0.9, at="left")
-    board.words(300, 81, f"{limit / lines:.1%}".replace("%", " %"), 1.1)
+        board.write(134 + width, y + 15, f"{time:.1f} ms", 0.9, at="left")
+    board.write(300, 81, f"{limit / lines:.1%}".replace("%", " %"), 1.1)
     board.box(60, 130, 110, 110, f"{mib(SQUARE_BYTES):.0f} MiB", 0.95)
-    with board.answer():
+    with board.withhold():
         board.strike(48, 248, 182, 122)
         board.strike(48, 122, 182, 248)
-        board.words(206, 168, "What if we never", 1.1, at="left")
-        board.words(206, 202, "write it down?", 1.1, at="left")
+        board.write(206, 168, "What if we never", 1.1, at="left")
+        board.write(206, 202, "write it down?", 1.1, at="left")
