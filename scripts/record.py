@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
             reader.path(name)  # is there one?
         if options.check:
             return check(reader, options.names)
-        chosen = options.names or [name for name in reader.names() if options.all or reader.inspect(name)[1]]
+        chosen = options.names or [name for name in reader.names() if options.all or reader.inspect(name).fault]
         if not chosen:
             print("every snippet's record is current")
         recorded = [name for number, name in enumerate(chosen, start=1) if record(name, f"{number}/{len(chosen)}")]

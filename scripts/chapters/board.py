@@ -37,8 +37,8 @@ class Ink:
     """One thing that was drawn.
 
     step: which drew it, from 1   erased_at_step: which erased it, infinite if none did
-    answer: which of the board's answers it belongs to, from 1; 0 if the room isn't asked for it
-    removed_by_answer: the answer that takes it away again; 0 if none does
+    answer_number: which of the board's answers it belongs to, from 1; 0 if the room isn't asked for it
+    removed_by_answer: the number of the answer that takes it away again; 0 if none does
     text: what is written, if it is writing   area: where
     """
 
@@ -46,7 +46,7 @@ class Ink:
     step: int
     area: Area
     text: str = ""
-    answer: int = 0
+    answer_number: int = 0
     group: str = ""
     removed_by_answer: int = 0
     erased_at_step: float = math.inf
@@ -61,7 +61,7 @@ class Board:
         self.step_descriptions: list[str] = []  # what each step's picture shows, in words
         self.hand = random.Random(seed)  # a hand is never quite straight, and always the same one
         self.answer_count = 0
-        self.current_answer = 0  # 0 outside of ``answer``
+        self.current_answer_number = 0  # 0 outside of ``withhold``
         self.current_group = ""
 
     # What happens
@@ -71,18 +71,18 @@ class Board:
         self.step_descriptions.append(description)
 
     @contextmanager
-    def answer(self) -> Iterator[None]:
+    def withhold(self) -> Iterator[None]:
         """What is drawn inside is one answer of the room's: the presenter shows it at a key press."""
         self.answer_count += 1
-        self.current_answer = self.answer_count
+        self.current_answer_number = self.answer_count
         yield
-        self.current_answer = 0
+        self.current_answer_number = 0
 
-    def lift(self, group: str) -> None:
-        """The answer that is being drawn takes this group away."""
+    def erase_with_answer(self, group: str) -> None:
+        """Erases this group once the answer that is being drawn is shown."""
         for ink in self.ink:
             if ink.group == group and ink.is_visible(self.steps):
-                ink.removed_by_answer, ink.erased_at_step = self.current_answer, self.steps + 1
+                ink.removed_by_answer, ink.erased_at_step = self.current_answer_number, self.steps + 1
 
     @contextmanager
     def group(self, name: str) -> Iterator[None]:
@@ -103,8 +103,8 @@ class Board:
 
     # What is drawn
 
-    def words(self, x: float, y: float, text: str, size: float = 1.0, at: str = "middle") -> Area:
-        """Writing whose middle, left or right end is at x, and whose middle is at height y; returns where it is.
+    def write(self, x: float, y: float, text: str, size: float = 1.0, at: str = "middle") -> Area:
+        """Writes with the middle, the left or the right end at x, and the middle at height y; returns where it is.
 
         ``e^{11}`` and ``x_{1}`` are raised and lowered; size 1 has capitals 13 pixels high.
         """
@@ -132,7 +132,7 @@ class Board:
     def box(self, x: float, y: float, w: float, h: float, text: str = "", size: float = 1.0) -> None:
         self.line((x, y), (x + w, y), (x + w, y + h), (x, y + h), (x, y - 1))
         if text:
-            self.words(x + w / 2, y + h / 2, text, size)
+            self.write(x + w / 2, y + h / 2, text, size)
 
     def row(self, x: float, y: float, cells: Sequence[object], w: float = 44, h: float = 32, size: float = 1.0) -> None:
         """Boxes side by side, each with its words."""
@@ -168,7 +168,7 @@ class Board:
         for i, row in enumerate(rows):
             for j, cell in enumerate(row):
                 if str(cell):
-                    self.words(x + sum(widths[:j]), y + i * h, str(cell), size)
+                    self.write(x + sum(widths[:j]), y + i * h, str(cell), size)
 
     def arrow(self, x0: float, y0: float, x1: float, y1: float, width: float = 2.2) -> None:
         self.line((x0, y0), (x1, y1), width=width)
@@ -181,9 +181,9 @@ class Board:
         self.arrow(x, y, x + w, y)
         self.arrow(x, y, x, y - h)
         if across:
-            self.words(x + w, y + 14, across, 0.8, at="right")
+            self.write(x + w, y + 14, across, 0.8, at="right")
         if up:
-            self.words(x + 8, y - h + 4, up, 0.8, at="left")
+            self.write(x + 8, y - h + 4, up, 0.8, at="left")
 
     def ring(self, x: float, y: float, w: float, h: float) -> None:
         """A ring around the place whose middle is at x, y: *circle it*."""
@@ -207,21 +207,21 @@ class Board:
     def steps(self) -> int:
         return len(self.step_descriptions)
 
-    def answers(self, step: int) -> list[int]:
+    def answer_numbers(self, step: int) -> list[int]:
         """The answers that the room is asked for in this step, in the order in which they're drawn."""
-        return sorted({ink.answer for ink in self.ink if ink.answer and ink.step == step})
+        return sorted({ink.answer_number for ink in self.ink if ink.answer_number and ink.step == step})
 
     def read(self, step: int) -> list[str]:
         """All that is written on the board after this step."""
         return [ink.text for ink in self.ink if ink.text and ink.is_visible(step) and not ink.removed_by_answer]
 
-    def svg(self, step: int, answers: int | None = None) -> str:
+    def svg(self, step: int, answers_shown: int | None = None) -> str:
         """The board after this step, with its colours inside, so that it can be dropped into slides.
 
-        answers: how many of the step's answers are there; without it, all
+        answers_shown: how many of the step's answers are there; without it, all
         """
-        unanswered = set() if answers is None else set(self.answers(step)[answers:])
-        visible = [ink for ink in self.ink if ink.is_visible(step) and ink.answer not in unanswered]
+        unanswered = set() if answers_shown is None else set(self.answer_numbers(step)[answers_shown:])
+        visible = [ink for ink in self.ink if ink.is_visible(step) and ink.answer_number not in unanswered]
         visible = [ink for ink in visible if not ink.removed_by_answer or ink.removed_by_answer in unanswered]
         old = "".join(ink.svg for ink in visible if ink.step < step)
         new = "".join(ink.svg for ink in visible if ink.step == step)
@@ -243,7 +243,7 @@ class Board:
         if left < MARGIN or top < MARGIN or right > WIDTH - MARGIN or bottom > HEIGHT - MARGIN:
             where = f"{left:.0f}, {top:.0f} to {right:.0f}, {bottom:.0f}"
             raise OffTheBoard(f"step {self.steps}: {text or 'a line'} runs off the board, from {where}")
-        self.ink.append(Ink(svg, self.steps, area, text, self.current_answer, self.current_group))
+        self.ink.append(Ink(svg, self.steps, area, text, self.current_answer_number, self.current_group))
 
 
 def bounding_box(points: Sequence[Point]) -> Area:

@@ -106,7 +106,7 @@ def trace_menu(fig: go.Figure, name: str, of_traces: Sequence[str], shown: str) 
 
     ``of_traces`` has the choice to which each of the first traces belongs; the traces after these are always shown.
     """
-    for trace, choice in zip(fig.data, of_traces, strict=False):
+    for trace, choice in zip(fig.data[: len(of_traces)], of_traces, strict=True):
         trace.visible = choice == shown
     every = list(range(len(of_traces)))
     visible = {label: [{"visible": [of == label for of in of_traces]}, every] for label in dict.fromkeys(of_traces)}

@@ -17,7 +17,8 @@ def percent(terms: Row) -> list[int]:
 
 def weighted_sum(shares: Sequence[int], values: Sequence[Row]) -> list[float]:
     """Of the values, by shares in per cent; values that have no share are left out."""
-    return [sum(share * value[i] for share, value in zip(shares, values, strict=False)) / 100 for i in (0, 1)]
+    seen_values = values[: len(shares)]
+    return [sum(share * value[i] for share, value in zip(shares, seen_values, strict=True)) / 100 for i in (0, 1)]
 
 
 def output(terms: Row, exactly: Row, values: Sequence[Row]) -> list[float] | None:

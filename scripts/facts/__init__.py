@@ -29,7 +29,8 @@ class FactError(Exception):
 
 @dataclass(frozen=True)
 class Fact:
-    """
+    """A statement about two forms of one recorded table, whose words are computed from its rows.
+
     table: which it reads, ``snippet.table``
     form_column: the column that names the forms; empty if the forms are columns themselves
     forms: the two that it compares   value_column: the column of the number that it compares

@@ -205,7 +205,7 @@ def in_unit(one: float | Vector, other: float | Vector, left: list[Token], right
     """Returns what the left member comes to as the right one is typed: 2 MiB, and not 2,097,152."""
     scale = unit(right) or 1
 
-    def off(value: float | Vector) -> float:
+    def off(value: float | Vector) -> float:  # the members may have unlike lengths
         return sum(abs(a - b / scale) for a, b in zip(numbers_in(value), numbers_in(other), strict=False))
 
     value = one if not unit(left) and off(one) < off(one / scale) else one / scale  # 2 · 3 = 6 GB

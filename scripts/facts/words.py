@@ -121,7 +121,7 @@ def range_of_ratios(ratios: Sequence[Range]) -> str:
 
 
 def agreement(pairs: Sequence[tuple[float, float]], one: str, other: str, unit: str) -> str:
-    """Returns how well two counts agree: "expected and measured agree to the byte", or by how many per cent not."""
+    """Returns how well two counts agree: "expected and measured agree to the byte", or "agree to 0.3 %"."""
     difference = max(abs(a - b) / b for a, b in pairs)
     if difference == 0:
         return f"{one} and {other} agree to the {unit}"

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from nbformat import NotebookNode
 
@@ -20,6 +21,13 @@ from scripts.records.snippets import Snippet, is_code, paths, snippet
 
 BEHIND = "snippets/behind.toml"
 _active: ContextVar[Reader] = ContextVar("reader")
+
+
+class Inspection(NamedTuple):
+    """The newest record of a snippet, if it can be read, and what's wrong with it, if anything is."""
+
+    record: Record | None
+    fault: RecordError | None
 
 
 class Reader:
@@ -77,15 +85,15 @@ class Reader:
         others = (path for path in self.path(name).parent.iterdir() if path.suffix not in (".py", ".ipynb"))
         return sorted(path for path in others if path.is_file() and path.name in self.snippet(name).source)
 
-    def inspect(self, name: str) -> tuple[Record | None, RecordError | None]:
+    def inspect(self, name: str) -> Inspection:
         """Returns the newest record, and what's wrong with it whether it's listed or not."""
         path = record_path(self.path(name))
         if not path.exists():
-            return None, Missing(f"snippet {name} has never run")
+            return Inspection(None, Missing(f"snippet {name} has never run"))
         try:
             record = record_file.parse(name, path.read_text(encoding="utf-8", errors="replace"))
         except RecordError as fault:
-            return None, fault
+            return Inspection(None, fault)
         recorded, current = record.provenance["digest"], self.digests(name)
         # A run doesn't depend on a module that it doesn't reach today: if all that it reaches is as it was, it didn't
         # reach that one then either.
@@ -93,16 +101,16 @@ class Reader:
         relevant = {name for name in all_names if name in current or name.partition(".")[0] not in HASHED_ROOMS}
         changed = tuple(sorted(name for name in relevant if recorded.get(name) != current.get(name)))
         if not changed:
-            return record, None
+            return Inspection(record, None)
         and_more = f" and {len(changed) - 6} more" if len(changed) > 6 else ""
         fault = Stale(f"the record of {name} is stale: {', '.join(changed[:6])}{and_more} changed")
-        return replace(record, changed=changed), fault
+        return Inspection(replace(record, changed=changed), fault)
 
     def faults(self) -> dict[str, RecordError]:
         """Returns what stops a build: a record that's neither current nor listed, and one that's both."""
         faults: dict[str, RecordError] = {}
         for name in self.names():
-            fault = self.inspect(name)[1]
+            fault = self.inspect(name).fault
             if name in self.behind and not fault:
                 faults[name] = RecordError(f"{BEHIND} lists {name}, and its record is current: take the line out")
             elif fault and not (name in self.behind and isinstance(fault, Missing | Stale)):

@@ -17,13 +17,13 @@ TOUCH = 2  # pixels that two words may share: their areas are a little larger th
 def example_board() -> Board:
     board = Board()
     board.step("One.")
-    board.words(100, 50, "one")
+    board.write(100, 50, "one")
     with board.group("passing"):
-        board.words(100, 90, "passing")
+        board.write(100, 90, "passing")
     board.step("Two.")
     board.erase("passing")
-    with board.answer():
-        board.words(100, 130, "two")
+    with board.withhold():
+        board.write(100, 130, "two")
     return board
 
 
@@ -46,9 +46,9 @@ def test_what_is_named_stays_when_all_else_is_rubbed_out():
     assert board.read(3) == []  # it went in the second step
     board = Board()
     board.step("One.")
-    board.words(100, 50, "one")
+    board.write(100, 50, "one")
     with board.group("kept"):
-        board.words(100, 90, "kept")
+        board.write(100, 90, "kept")
     board.step("Two.")
     board.erase(keep=("kept",))
     assert board.read(2) == ["kept"]
@@ -61,43 +61,43 @@ def test_what_is_rubbed_out_is_read_no_more():
 
 def test_the_answer_can_be_kept_back():
     board = example_board()
-    assert len(board.answers(2)) == 1 and not board.answers(1)
-    assert count_parts(board.svg(2, answers=0), NEW_INK_COLOUR) == 0
+    assert len(board.answer_numbers(2)) == 1 and not board.answer_numbers(1)
+    assert count_parts(board.svg(2, answers_shown=0), NEW_INK_COLOUR) == 0
 
 
 def test_answers_come_one_after_the_other():
     board = example_board()
     board.step("Three.")
     for text in ("three", "four"):
-        with board.answer():
-            board.words(100, 200, text)
-    bare = count_parts(board.svg(3, answers=0), NEW_INK_COLOUR)
-    assert bare == 0 < count_parts(board.svg(3, answers=1), NEW_INK_COLOUR) < count_parts(board.svg(3), NEW_INK_COLOUR)
+        with board.withhold():
+            board.write(100, 200, text)
+    none, one, both = (count_parts(board.svg(3, answers_shown=count), NEW_INK_COLOUR) for count in (0, 1, None))
+    assert 0 == none < one < both
 
 
 def test_what_runs_off_the_board_is_refused():
     board = example_board()
     with pytest.raises(OffTheBoard, match="step 2: far too long for its place runs off the board"):
-        board.words(400, 50, "far too long for its place")
+        board.write(400, 50, "far too long for its place")
 
 
 def test_a_sign_that_cannot_be_written_is_refused():
     with pytest.raises(Unwritable, match="cannot write ж"):
-        example_board().words(100, 50, "ж")
+        example_board().write(100, 50, "ж")
 
 
 def test_writing_too_small_for_paper_is_refused():
     with pytest.raises(ValueError, match="too small"):
-        example_board().words(100, 50, "small", 0.5)
+        example_board().write(100, 50, "small", 0.5)
 
 
 def test_powers_are_raised():
     board = example_board()
     width = [
-        right - left for left, _, right, _ in (board.words(100, y, text) for y, text in ((20, "e2"), (180, "e^{2}")))
+        right - left for left, _, right, _ in (board.write(100, y, text) for y, text in ((20, "e2"), (180, "e^{2}")))
     ]
     assert width[1] < width[0]
-    board.words(200, 200, "10⁻³ ≈ ½ · √2 ÷ ∞ → ℓ′")  # noqa: RUF001
+    board.write(200, 200, "10⁻³ ≈ ½ · √2 ÷ ∞ → ℓ′")  # noqa: RUF001
 
 
 def test_the_same_board_is_drawn_alike_each_time():
@@ -112,7 +112,7 @@ def test_no_words_lie_over_others(name):
         overlapping = [
             (a.text, b.text)
             for a, b in combinations(words, 2)
-            if overlap(a.area, b.area) and not 0 < a.removed_by_answer <= b.answer
+            if overlap(a.area, b.area) and not 0 < a.removed_by_answer <= b.answer_number
         ]
         assert overlapping == [], f"step {step}"
 

@@ -21,7 +21,7 @@ ANSWERS = [
 def test_an_answer_is_not_shown_with_its_question(name, answer, run):
     with run():
         new = [ink for ink in sheets.draw_board(name).ink if ink.step == answer["step"]]
-    shown, withheld = ([ink.text for ink in new if bool(ink.answer) is is_answer] for is_answer in (False, True))
+    shown, withheld = ([ink.text for ink in new if bool(ink.answer_number) is is_answer] for is_answer in (False, True))
     place = f"tests/chapters/{name}/expected.toml, step {answer['step']}"
     for pattern in answer.get("words", ()):
         early = [text for text in shown if re.search(pattern, text)]

@@ -99,7 +99,7 @@ def test_a_false_claim_stops_the_build(falsified, tried, at_least_refused):
 
 def difference(page: str, changed: str) -> str:
     old, new = TEXTS[page], changed
-    at = next(i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b)
+    at = next(i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b)  # one is longer
     return f"{page}: {old[at - 40 : at + 20]!r} became {new[at - 40 : at + 20]!r}"
 
 

@@ -62,7 +62,7 @@ EARLIER = records.Reader(preview=True, earlier=True)  # for pages that begin wit
 
 def never_ran(name: str) -> bool:
     """Whether a snippet has never run: then its pages say so, and nothing of it can be shown or drawn."""
-    return isinstance(NEWEST.inspect(name)[1], records.Missing)
+    return isinstance(NEWEST.inspect(name).fault, records.Missing)
 
 
 class Copy:
@@ -78,12 +78,12 @@ class Copy:
         reader = records.Reader(root)
         for name in reader.names():
             self.make_current(name, reader)
-        without = (name for name in reader.names() if not reader.inspect(name)[0])
+        without = (name for name in reader.names() if not reader.inspect(name).record)
         (root / "snippets/behind.toml").write_text("".join(f'{name} = "No GPU yet."\n' for name in without))
 
     def make_current(self, name: str, reader: records.Reader) -> None:
         """Rewrites a stale record as if its run had been of today's source."""
-        if not isinstance(reader.inspect(name)[1], records.Stale):
+        if not isinstance(reader.inspect(name).fault, records.Stale):
             return
         path, code = record_path(reader.path(name)), reader.snippet(name).code
         notebook = nbformat.read(path, as_version=4)

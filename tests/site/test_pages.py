@@ -185,7 +185,7 @@ def test_the_outcome_of_the_suite_is_the_records_and_what_waits_for_its_run_is_n
     names = [*(path.removeprefix("tests/kernels/") for path in outcomes), "Together"]
     wanted = [(name, str(a), str(b), f"{c:.1f}") for name, (a, b, c) in zip(names, counts, strict=True)]
     assert [(first[-1], *(cell[0] for cell in cells)) for first, *cells in rows] == wanted
-    for path, (first, *_) in zip(outcomes, rows, strict=False):
+    for path, (first, *_) in zip(outcomes, rows[:-1], strict=True):
         assert first[0] and (ROOT / path).read_text().startswith(f'"""{first[0]}')
     reasons = [reason for file in outcomes.values() for reason in file["skipped"]]
     assert [item.get_text().partition(": ")[2] for item in box.select("li")] == reasons

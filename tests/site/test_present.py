@@ -149,7 +149,7 @@ def test_the_answer_comes_at_a_key_press(presenter):
     press(presenter, *["ArrowRight"] * (POLL - 1))
     image = presenter.locator(".hb-presenter__stage img")
     assert image.get_attribute("src").endswith(f"/{POLL}-ask.svg")
-    for answers in range(1, len(sheets.draw_board(NAME.replace("-", "_")).answers(POLL))):
+    for answers in range(1, len(sheets.draw_board(NAME.replace("-", "_")).answer_numbers(POLL))):
         press(presenter, "a")  # one more at each press
         assert image.get_attribute("src").endswith(f"/{POLL}-ask{answers}.svg")
     press(presenter, "a", "a")  # and at the end nothing is taken back
@@ -305,7 +305,7 @@ def test_the_projector_shows_the_picture_without_notes_and_its_keys_lead_on(pres
     board = sheets.draw_board(NAME.replace("-", "_"))
     while title(presenter) != TITLES[-1]:  # past the polls
         projector.keyboard.press("ArrowRight")
-    kept_back = "-ask" if board.answers(board.steps) else ""
+    kept_back = "-ask" if board.answer_numbers(board.steps) else ""
     assert projector.locator("img").get_attribute("src").endswith(f"/{board.steps}{kept_back}.svg")
     with projector.expect_event("close"):
         press(presenter, "Escape", "Escape")

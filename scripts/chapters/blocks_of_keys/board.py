@@ -13,11 +13,11 @@ from scripts import records
 from scripts.chapters.blocks_of_keys.worked import KEYS, QUERY, STRIP_KEYS, STRIP_QUERIES, VALUES, N
 from scripts.chapters.board import Board
 
-WORDS, WIDTH = 16_384, 2048  # of the ladder's run: in all sentences, in all heads
-HEAD_DIM, BLOCK, BYTES, THREADS, LOAD = 128, 32, 2, 128, 16  # LOAD: the bytes of the widest load of a thread
+LADDER_TOKENS, LADDER_WIDTH = 16_384, 2048  # in all sentences, in all heads
+HEAD_DIM, BLOCK, BYTES, THREADS, LOAD_BYTES = 128, 32, 2, 128, 16  # the last: of the widest load of a thread
 RUNGS = {"one_key_attention": "one key", "key_blocks_attention": "key blocks"}
 RUNGS |= {"three_kernel_attention": "three kernels", "attention": "three lines"}
-TOPS = (92, 176)  # of the two blocks of a tile
+BLOCK_TOPS_Y = (92, 176)  # of the two blocks of a tile
 
 
 def products() -> list[list[int]]:
@@ -28,16 +28,16 @@ def scores() -> list[float]:
     return [sum(product) / math.sqrt(len(QUERY)) for product in products()]
 
 
-def shares(zeros: int = 0) -> list[float]:
+def weights(zeros: int = 0) -> list[float]:
     """Of each key, and of so many that do not exist if their score is 0."""
     powers = [math.exp(score) for score in [*scores(), *[0.0] * zeros]]
     return [power / sum(powers) for power in powers]
 
 
-def blends(size: int = 2) -> list[list[float]]:
+def block_outputs() -> list[list[float]]:
     """What each block of values brings, with shares of one decimal, as at the board."""
-    weighed = [[round(share, 1) * v for v in value] for share, value in zip(shares(), VALUES, strict=True)]
-    return [[sum(column) for column in zip(*weighed[i : i + size], strict=True)] for i in range(0, len(weighed), size)]
+    weighed = [[round(weight, 1) * v for v in value] for weight, value in zip(weights(), VALUES, strict=True)]
+    return [[sum(column) for column in zip(*weighed[i : i + 2], strict=True)] for i in range(0, len(weighed), 2)]
 
 
 def vector(numbers: list[float]) -> str:
@@ -46,67 +46,67 @@ def vector(numbers: list[float]) -> str:
 
 def board() -> Board:
     board = Board()
-    one_key(board)
-    trays(board)
-    tile(board)
-    nobody(board)
-    columns(board)
-    ladder(board)
-    sharing(board)
-    strip(board)
+    draw_one_key(board)
+    draw_trays(board)
+    draw_tile(board)
+    draw_absent_key(board)
+    draw_column_sums(board)
+    draw_ladder(board)
+    draw_shared_key(board)
+    draw_strip(board)
     return board
 
 
-def one_key(board: Board) -> None:
+def draw_one_key(board: Board) -> None:
     board.step(
         f"One query and a queue of keys, an arrow to the first. N = {N}: {N} steps over {N} places each, "
         f"{N * N:,} places for one query."
     )
-    board.words(16, 18, "scores: sum along the row. output: sum down the column.", 0.75, at="left")
+    board.write(16, 18, "scores: sum along the row. output: sum down the column.", 0.75, at="left")
     with board.group("query"):
         board.box(20, 62, 40, 36, "q")
-        board.words(40, 116, "query", 0.8)
+        board.write(40, 116, "query", 0.8)
     with board.group("one"):
         for i in range(8):
             board.box(130 + 36 * i, 62, 24, 36, "k" if i < 3 else "")
-        board.words(440, 80, "...", 1.2)
-        board.words(270, 116, f"{N} keys", 0.8)
+        board.write(440, 80, "...", 1.2)
+        board.write(270, 116, f"{N} keys", 0.8)
         board.arrow(66, 80, 122, 80)
-        board.words(94, 60, "one", 0.8)
-        board.words(20, 168, f"N = {N}:", at="left")
-        _, _, end, _ = board.words(120, 168, f"{N} steps", at="left")
-        with board.answer():
-            board.words(end, 168, f", {N} places each", at="left")
-            board.words(120, 206, f"{N} · {N} = {N * N:,} places", 1.1, at="left")
+        board.write(94, 60, "one", 0.8)
+        board.write(20, 168, f"N = {N}:", at="left")
+        _, _, end, _ = board.write(120, 168, f"{N} steps", at="left")
+        with board.withhold():
+            board.write(end, 168, f", {N} places each", at="left")
+            board.write(120, 206, f"{N} · {N} = {N * N:,} places", 1.1, at="left")
 
 
-def trays(board: Board) -> None:
+def draw_trays(board: Board) -> None:
     steps, each = N // BLOCK, BLOCK * HEAD_DIM // THREADS
-    loads = each * BYTES // LOAD
+    loads = each * BYTES // LOAD_BYTES
     board.step(
         f"The same keys in trays of {BLOCK}: {steps} steps over {N} places are {steps * N}. A thread needs {loads} "
-        f"loads of {LOAD} bytes for what took {each} loads of {BYTES}."
+        f"loads of {LOAD_BYTES} bytes for what took {each} loads of {BYTES}."
     )
     board.erase("one")
     with board.group("trays"):
         for i in range(4):
             x = 130 + 82 * i
             board.box(x, 58, 70, 44)
-            board.words(x + 35, 80, str(BLOCK))
-        board.words(462, 80, "...", 0.9)
+            board.write(x + 35, 80, str(BLOCK))
+        board.write(462, 80, "...", 0.9)
         board.arrow(66, 80, 122, 80)
-        board.words(94, 60, "tray", 0.8)
-        with board.answer():
-            board.words(20, 146, f"{N} ÷ {BLOCK} = {steps} steps", at="left")
-            board.words(20, 176, f"{steps} · {N} = {steps * N} places", 1.1, at="left")
+        board.write(94, 60, "tray", 0.8)
+        with board.withhold():
+            board.write(20, 146, f"{N} ÷ {BLOCK} = {steps} steps", at="left")
+            board.write(20, 176, f"{steps} · {N} = {steps * N} places", 1.1, at="left")
         board.line((20, 198), (460, 198))
-        board.words(20, 224, f"a thread: {each} loads of {BYTES} bytes", 0.95, at="left")
-        with board.answer():
-            board.words(42, 250, f"→ {loads} loads of {LOAD} bytes", 0.95, at="left")
+        board.write(20, 224, f"a thread: {each} loads of {BYTES} bytes", 0.95, at="left")
+        with board.withhold():
+            board.write(42, 250, f"→ {loads} loads of {LOAD_BYTES} bytes", 0.95, at="left")
 
 
-def tile(board: Board) -> None:
-    found, sums, row = products(), [sum(product) for product in products()], scores()
+def draw_tile(board: Board) -> None:
+    key_products, sums, row = products(), [sum(product) for product in products()], scores()
     first, second = (", ".join(f"{score:.2g}" for score in part) for part in (row[:2], row[2:]))
     board.step(
         f"The query lies flat above two blocks of keys, each key a row. Beside each block its products, the sum "
@@ -115,77 +115,77 @@ def tile(board: Board) -> None:
     board.erase("query", "trays")
     with board.group("tile"):
         for x, head in zip((70, 196, 310, 410), ("keys", "products", "sum  →", "÷ √2"), strict=True):
-            board.words(x, 72 if x != 70 else 76, head, 0.8)
+            board.write(x, 72 if x != 70 else 76, head, 0.8)
         board.matrix(36, 36, [QUERY])
-        board.words(16, 47, "q", at="left")
-        for block, top in enumerate(TOPS):
+        board.write(16, 47, "q", at="left")
+        for block, top in enumerate(BLOCK_TOPS_Y):
             keys = [*KEYS[2 * block : 2 * block + 2]]
             own = slice(2 * block, 2 * block + len(keys))
             board.matrix(36, top, [*keys, *[("-", "-")] * (2 - len(keys))], h=28)
             if block:
-                with board.answer():
-                    sums_of(board, top, found[own], sums[own], row[own])
+                with board.withhold():
+                    draw_sums(board, top, key_products[own], sums[own], row[own])
             else:
-                sums_of(board, top, found[own], sums[own], row[own])
+                draw_sums(board, top, key_products[own], sums[own], row[own])
 
 
-def sums_of(board: Board, top: float, found: list[list[int]], sums: list[int], row: list[float]) -> None:
-    board.matrix(162, top, [*found, *[("", "")] * (2 - len(found))], h=28)
+def draw_sums(board: Board, top: float, key_products: list[list[int]], sums: list[int], row: list[float]) -> None:
+    board.matrix(162, top, [*key_products, *[("", "")] * (2 - len(key_products))], h=28)
     for i, (total, score) in enumerate(zip(sums, row, strict=True)):
         y = top + 14 + 28 * i
         board.arrow(244, y, 284, y)
-        board.words(310, y, str(total))
-        board.words(410, y, f"{score:.2f}" if score else "0")
+        board.write(310, y, str(total))
+        board.write(410, y, f"{score:.2f}" if score else "0")
 
 
-def nobody(board: Board) -> None:
-    stolen, terms = shares(1)[-1], [math.exp(score) for score in (*scores(), 0.0)]
+def draw_absent_key(board: Board) -> None:
+    stolen, terms = weights(1)[-1], [math.exp(score) for score in (*scores(), 0.0)]
     board.step(
         "In the row that holds no key the load brings 0, which is struck out for minus infinity. Below: with 0 the "
         f"exponentials add up to {sum(terms):.2f}, and 1 of them, {stolen:.0%}, goes to nobody."
     )
-    y = TOPS[1] + 42
+    y = BLOCK_TOPS_Y[1] + 42
     with board.group("nobody"):
-        board.words(310, y, "0")
-        with board.answer():
+        board.write(310, y, "0")
+        with board.withhold():
             board.strike(298, y + 9, 322, y - 9)
-            board.words(410, y, "−∞", 1.1)
-            board.words(16, 256, "with 0:  e^{0} = 1", 0.9, at="left")
-            board.words(184, 256, f"1 ÷ {sum(terms):.2f} = {100 * stolen:.0f} % to nobody", 0.9, at="left")
+            board.write(410, y, "−∞", 1.1)
+            board.write(16, 256, "with 0:  e^{0} = 1", 0.9, at="left")
+            board.write(184, 256, f"1 ÷ {sum(terms):.2f} = {100 * stolen:.0f} % to nobody", 0.9, at="left")
 
 
-def columns(board: Board) -> None:
-    brought = blends()
-    whole = [sum(column) for column in zip(*brought, strict=True)]
-    given = [round(share, 1) for share in shares()]
+def draw_column_sums(board: Board) -> None:
+    outputs = block_outputs()
+    whole = [sum(column) for column in zip(*outputs, strict=True)]
+    rounded_weights = [round(weight, 1) for weight in weights()]
     board.step(
-        f"The shares stand upright beside the values: {given[0]:g} and {given[1]:g}, then {given[2]:g} and 0. Each "
-        f"value row times its share, summed down the columns: {vector(brought[0])} and {vector(brought[1])}, "
-        f"together {vector(whole)}."
+        f"The shares stand upright beside the values: {rounded_weights[0]:g} and {rounded_weights[1]:g}, then "
+        f"{rounded_weights[2]:g} and 0. Each value row times its share, summed down the columns: {vector(outputs[0])} "
+        f"and {vector(outputs[1])}, together {vector(whole)}."
     )
     board.erase("tile", "nobody")
     with board.group("down"):
         for x, head in zip((58, 158, 300), ("shares", "values", "share · value"), strict=True):
-            board.words(x, 54, head, 0.8)
+            board.write(x, 54, head, 0.8)
         for block, top in enumerate((72, 160)):
             own = slice(2 * block, 2 * block + 2)
-            values, parts = [*VALUES[own]], given[own]
+            values, parts = [*VALUES[own]], rounded_weights[own]
             absent = 2 - len(values)
             board.matrix(36, top, [*([f"{part:g}"] for part in parts), *[["0"]] * absent], w=36, h=26)
             board.matrix(112, top, [*values, *[("-", "-")] * absent], w=40, h=26)
             weighed = [[f"{part * v:g}" for v in value] for part, value in zip(parts, values, strict=True)]
-            with board.answer() if block else nullcontext():
+            with board.withhold() if block else nullcontext():
                 board.matrix(254, top, [*weighed, *[("0", "0")] * absent], w=40, h=26)
-            with board.answer():
+            with board.withhold():
                 board.arrow(364, top + 4, 364, top + 50)
-                board.words(412, top + 26, vector(brought[block]))
-        with board.answer():
-            board.words(20, 246, f"{vector(brought[0])} + {vector(brought[1])} = {vector(whole)}", 1.1, at="left")
+                board.write(412, top + 26, vector(outputs[block]))
+        with board.withhold():
+            board.write(20, 246, f"{vector(outputs[0])} + {vector(outputs[1])} = {vector(whole)}", 1.1, at="left")
 
 
-def bounds() -> tuple[float, float, float, float]:
+def work_and_rates() -> tuple[float, float, float, float]:
     """What all queries of the ladder's run ask for at d = 128: FLOP, the FLOP/s of plain lanes; bytes, those of L2."""
-    heads, batch = WIDTH // HEAD_DIM, WORDS // N
+    heads, batch = LADDER_WIDTH // HEAD_DIM, LADDER_TOKENS // N
     asked = requested_bytes(N, HEAD_DIM, BYTES, 1, heads, batch) - qkvo_bytes(N, HEAD_DIM, BYTES, heads, batch) // 2
     clock = round(median(row["clock"] for row in records.table("what_is_busy", "busy")), 2)
     lanes = H100["sms"].value * H100["fp32 lanes"].value * clock * 1e9
@@ -198,7 +198,7 @@ def bounds() -> tuple[float, float, float, float]:
     )
 
 
-def ladder(board: Board) -> None:
+def draw_ladder(board: Board) -> None:
     medians = {
         row["form"]: row["median"]
         for row in records.table("prefill_speed", f"forward_{HEAD_DIM}")
@@ -210,10 +210,10 @@ def ladder(board: Board) -> None:
         if (row["form"], row["n"], row["head_dim"]) == ("key_blocks", N, HEAD_DIM)
     ]
     times = {name: medians[form] for form, name in RUNGS.items()}
-    flop, lanes, asked, l2 = bounds()
-    said = ", ".join(f"{name} {time:.3g} ms" for name, time in times.items())
+    flop, lanes, asked, l2 = work_and_rates()
+    times_text = ", ".join(f"{name} {time:.3g} ms" for name, time in times.items())
     board.step(
-        f"The ladder, slowest on top, bars to scale: {said}. Below, two divisions: multiplying would take "
+        f"The ladder, slowest on top, bars to scale: {times_text}. Below, two divisions: multiplying would take "
         f"{1e3 * flop / lanes:.2f} ms, bringing {1e3 * asked / l2:.1f}. "
         f"One unit is busy {20 * unit / 100:.0f} of 20 clocks."
     )
@@ -222,22 +222,22 @@ def ladder(board: Board) -> None:
         for i, (name, time) in enumerate(times.items()):
             y = 50 + 34 * i
             length = max(220 * time / max(times.values()), 3)
-            board.words(16, y, name, 0.9, at="left")
+            board.write(16, y, name, 0.9, at="left")
             board.box(146, y - 10, length, 20)
             if length > 6:
                 board.hatch(146, y - 10, length, 20, gap=9)
-            board.words(156 + length, y, f"{time:.1f} ms" if time > 2 else f"{time:.2f} ms", 0.85, at="left")
+            board.write(156 + length, y, f"{time:.1f} ms" if time > 2 else f"{time:.2f} ms", 0.85, at="left")
         board.line((244, 112), (254, 112), (254, 158), (244, 158))
-        board.words(264, 135, "write the square", 0.85, at="left")
-        board.words(16, 192, f"multiply: {flop / 1e9:.1f} GFLOP ÷ {lanes / 1e12:.0f} TFLOP/s", 0.8, at="left")
-        board.words(16, 220, f"bring: {asked / 1e9:.1f} GB ÷ {l2 / 1e12:.1f} TB/s", 0.8, at="left")
-        with board.answer():
-            board.words(464, 192, f"= {1e3 * flop / lanes:.2f} ms", 0.8, at="right")
-            board.words(464, 220, f"= {1e3 * asked / l2:.1f} ms", 0.8, at="right")
-            board.words(16, 250, f"one unit is busy in {20 * unit / 100:.0f} of 20 clocks", 0.9, at="left")
+        board.write(264, 135, "write the square", 0.85, at="left")
+        board.write(16, 192, f"multiply: {flop / 1e9:.1f} GFLOP ÷ {lanes / 1e12:.0f} TFLOP/s", 0.8, at="left")
+        board.write(16, 220, f"bring: {asked / 1e9:.1f} GB ÷ {l2 / 1e12:.1f} TB/s", 0.8, at="left")
+        with board.withhold():
+            board.write(464, 192, f"= {1e3 * flop / lanes:.2f} ms", 0.8, at="right")
+            board.write(464, 220, f"= {1e3 * asked / l2:.1f} ms", 0.8, at="right")
+            board.write(16, 250, f"one unit is busy in {20 * unit / 100:.0f} of 20 clocks", 0.9, at="left")
 
 
-def sharing(board: Board) -> None:
+def draw_shared_key(board: Board) -> None:
     board.step(
         f"One number of K, {BYTES} bytes: with one query 2 FLOP, {2 // BYTES} FLOP a byte; with {STRIP_QUERIES} "
         f"queries {2 * STRIP_QUERIES // BYTES} FLOP a byte, a fan of arrows from the key."
@@ -247,18 +247,18 @@ def sharing(board: Board) -> None:
         board.box(60, 70, 60, 34, "key")
         board.arrow(126, 87, 196, 87)
         board.box(204, 70, 40, 34, "q")
-        board.words(270, 87, f"2 ÷ {BYTES} = {2 // BYTES}", 0.95, at="left")
-        with board.answer():
+        board.write(270, 87, f"2 ÷ {BYTES} = {2 // BYTES}", 0.95, at="left")
+        with board.withhold():
             board.box(60, 168, 60, 34, "key")
             for i in range(4):
                 board.arrow(126, 185, 196, 140 + 30 * i)
                 board.box(204, 129 + 30 * i, 40, 22, "q", 0.8)
-            board.words(224, 250, f"{STRIP_QUERIES} queries", 0.8)
-            board.words(270, 185, f"{STRIP_QUERIES} · 2 ÷ {BYTES} = {STRIP_QUERIES * 2 // BYTES}", 0.95, at="left")
-        board.words(360, 48, "FLOP a byte", 0.8)
+            board.write(224, 250, f"{STRIP_QUERIES} queries", 0.8)
+            board.write(270, 185, f"{STRIP_QUERIES} · 2 ÷ {BYTES} = {STRIP_QUERIES * 2 // BYTES}", 0.95, at="left")
+        board.write(360, 48, "FLOP a byte", 0.8)
 
 
-def strip(board: Board) -> None:
+def draw_strip(board: Board) -> None:
     whole, registers = STRIP_QUERIES * STRIP_KEYS * 4, int(H100["registers per SM"].value)
     rows = registers // (STRIP_KEYS * 4)
     board.step(
@@ -268,13 +268,13 @@ def strip(board: Board) -> None:
     board.erase("sharing")
     left, top, width, height = 90, 66, 360, 128
     board.box(left, top, width, height)
-    board.words(240, 44, f"{STRIP_KEYS} keys", 0.9)
-    board.words(46, 120, str(STRIP_QUERIES), 1.1)
-    board.words(46, 144, "queries", 0.8)
+    board.write(240, 44, f"{STRIP_KEYS} keys", 0.9)
+    board.write(46, 120, str(STRIP_QUERIES), 1.1)
+    board.write(46, 144, "queries", 0.8)
     shaded = height * rows / STRIP_QUERIES
-    board.words(118, 144, f"{STRIP_QUERIES} · {STRIP_KEYS} · 4 bytes", 0.95, at="left")
-    with board.answer():
+    board.write(118, 144, f"{STRIP_QUERIES} · {STRIP_KEYS} · 4 bytes", 0.95, at="left")
+    with board.withhold():
         board.line((left, top + shaded), (left + width, top + shaded))
         board.hatch(left, top, width, shaded, gap=8)
-        board.words(320, 144, f"= {whole >> 20} MiB", 0.95, at="left")
-        board.words(left, 226, f"registers of an SM: {registers >> 10} KiB, {rows} rows", 0.9, at="left")
+        board.write(320, 144, f"= {whole >> 20} MiB", 0.95, at="left")
+        board.write(left, 226, f"registers of an SM: {registers >> 10} KiB, {rows} rows", 0.9, at="left")

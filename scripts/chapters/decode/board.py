@@ -26,8 +26,8 @@ from scripts.chapters.decode.worked import (
     vector,
 )
 
-WIDTH = 4096  # of a layer, and as many tokens
-CACHES = 100
+LAYER_WIDTH = 4096  # of a layer, and as many tokens
+CACHE_COUNT = 100
 FORMATS = {"bf16": ("BF16", 16), "fp8": ("FP8", 8), "nvfp4": ("NVFP4", 4.5)}  # bits a number, with its scale
 
 
@@ -41,17 +41,17 @@ def megabytes(row: dict) -> float:
     return 1e3 * row["read"] * row["median"]  # TB/s times ms
 
 
-def limit(row: dict) -> float:
+def least_ms(row: dict) -> float:
     """The least time of what a row has read, in ms."""
-    return 1e9 * megabytes(row) / bandwidth()
+    return 1e9 * megabytes(row) / bytes_per_second()
 
 
-def bandwidth() -> float:
+def bytes_per_second() -> float:
     """The most bytes a second of the GPU's memory in the run, by its maker."""
     return getattr(hardware, records.read("decode_speed").chip)["hbm bandwidth"].value
 
 
-def fixed_part(cache: str) -> float:
+def fixed_us(cache: str) -> float:
     """Where the line through two caches begins, one four times as large as the other, in µs."""
     small, large = speed_row(cache), speed_row(cache, "32/32")
     slope = (large["median"] - small["median"]) / (megabytes(large) - megabytes(small))
@@ -60,19 +60,19 @@ def fixed_part(cache: str) -> float:
 
 def board() -> Board:
     board = Board()
-    cached(board)
-    by_hand(board)
-    shared(board)
-    size(board)
-    paged(board)
-    split(board)
-    bills(board)
-    points(board)
-    machine(board)
+    draw_cache(board)
+    draw_hand_computation(board)
+    draw_shared_weights(board)
+    draw_cache_size(board)
+    draw_pages(board)
+    draw_split(board)
+    draw_bills(board)
+    draw_points(board)
+    draw_demo_ticks(board)
     return board
 
 
-def cached(board: Board) -> None:
+def draw_cache(board: Board) -> None:
     board.step(
         "One query on the left, an arrow to a long row of keys with a row of values below, and at its end a dashed "
         "box for the next token. A bracket around the rows says KV cache."
@@ -81,16 +81,16 @@ def cached(board: Board) -> None:
     board.arrow(78, 112, 118, 112)
     for y, name in ((88, "k"), (134, "v")):
         board.row(126, y, [name] * 6 + ["..", name], w=36, h=36, size=0.9)
-        with board.answer():
+        with board.withhold():
             board.line((422, y), (456, y), (456, y + 36), (422, y + 36), (422, y), dashed=True)
-    with board.answer():
+    with board.withhold():
         board.line((126, 184), (126, 194), (408, 194), (408, 184))
-        board.words(267, 214, "kept: the KV cache", 1)
-        board.words(438, 66, "next", 0.85)
-    board.words(47, 66, "new", 0.85)
+        board.write(267, 214, "kept: the KV cache", 1)
+        board.write(438, 66, "next", 0.85)
+    board.write(47, 66, "new", 0.85)
 
 
-def by_hand(board: Board) -> None:
+def draw_hand_computation(board: Board) -> None:
     whole = attend(0, len(KEYS), mark=0)
     board.step(
         f"A table of four tokens with the query {vector(QUERY)}: scores {vector(whole.scores)}, powers of 2 "
@@ -98,44 +98,44 @@ def by_hand(board: Board) -> None:
         "causal triangle whose last row, the newest token's, is full."
     )
     board.erase()
-    board.words(22, 32, f"q = {vector(QUERY)}", 1, at="left")
+    board.write(22, 32, f"q = {vector(QUERY)}", 1, at="left")
     rows = (("key", map(vector, KEYS)), ("score", whole.scores), ("2^{s}", whole.terms), ("value", map(vector, VALUES)))
     for i, (name, cells) in enumerate(rows):
-        board.words(22, 74 + 34 * i, name, 0.9, at="left")
+        board.write(22, 74 + 34 * i, name, 0.9, at="left")
         for j, cell in enumerate(cells):
-            board.words(104 + 64 * j, 74 + 34 * i, cell if isinstance(cell, str) else f"{cell:g}", 0.9)
-    board.words(332, 142, f"Σ {whole.total:g}", 0.9, at="left")
-    board.words(22, 230, f"{vector(whole.blend)} ÷ {whole.total:g}", 1, at="left")
-    with board.answer():
-        board.words(180, 230, f"= {vector(whole.output)}", 1.1, at="left")
+            board.write(104 + 64 * j, 74 + 34 * i, cell if isinstance(cell, str) else f"{cell:g}", 0.9)
+    board.write(332, 142, f"Σ {whole.total:g}", 0.9, at="left")
+    board.write(22, 230, f"{vector(whole.blend)} ÷ {whole.total:g}", 1, at="left")
+    with board.withhold():
+        board.write(180, 230, f"= {vector(whole.output)}", 1.1, at="left")
     board.grid(392, 34, 4, 4, 18, 18)
     for row in range(4):
         board.hatch(392, 34 + 18 * row, 18 * (row + 1), 18, gap=9)
     board.ring(428, 97, 88, 24)
 
 
-def shared(board: Board) -> None:
-    weights, cache = 24 * WIDTH**2, 4 * WIDTH * WIDTH
+def draw_shared_weights(board: Board) -> None:
+    weights, cache = 24 * LAYER_WIDTH**2, 4 * LAYER_WIDTH * LAYER_WIDTH
     board.step(
         f"Two bars to scale: the weights of a layer, 24 w squared, {weights / 1e6:.0f} MB, for everyone; and "
-        f"{CACHES} caches of 4 N w, {cache / 1e6:.1f} MB each, together {CACHES * cache / 1e9:.2f} GB."
+        f"{CACHE_COUNT} caches of 4 N w, {cache / 1e6:.1f} MB each, together {CACHE_COUNT * cache / 1e9:.2f} GB."
     )
     board.erase()
-    board.words(22, 30, f"N = w = {WIDTH}", 0.9, at="left")
-    board.words(22, 68, f"weights: 24w² = {weights / 1e6:.0f} MB, for everyone", 0.9, at="left")
-    unit = 430 / (CACHES * cache)
+    board.write(22, 30, f"N = w = {LAYER_WIDTH}", 0.9, at="left")
+    board.write(22, 68, f"weights: 24w² = {weights / 1e6:.0f} MB, for everyone", 0.9, at="left")
+    unit = 430 / (CACHE_COUNT * cache)
     board.box(22, 84, unit * weights, 34)
     board.hatch(22, 84, unit * weights, 34)
-    board.words(22, 152, f"one past: 4Nw = {cache / 1e6:.1f} MB, a sixth", 0.9, at="left")
+    board.write(22, 152, f"one past: 4Nw = {cache / 1e6:.1f} MB, a sixth", 0.9, at="left")
     board.box(22, 168, unit * cache, 34)
-    with board.answer():
-        board.box(22, 168, unit * CACHES * cache, 34)
-        for i in range(2, CACHES):
+    with board.withhold():
+        board.box(22, 168, unit * CACHE_COUNT * cache, 34)
+        for i in range(2, CACHE_COUNT):
             board.line((22 + unit * cache * i, 170), (22 + unit * cache * i, 200), width=0.8)
-        board.words(22, 222, f"{CACHES} pasts: {CACHES * cache / 1e9:.2f} GB", 0.95, at="left")
+        board.write(22, 222, f"{CACHE_COUNT} pasts: {CACHE_COUNT * cache / 1e9:.2f} GB", 0.95, at="left")
 
 
-def size(board: Board) -> None:
+def draw_cache_size(board: Board) -> None:
     token = 2 * LAYERS * KV_HEADS * HEAD_DIM * BYTES
     whole = LONG_TOKENS * token
     board.step(
@@ -144,25 +144,25 @@ def size(board: Board) -> None:
         f"{whole // 2**30} GiB, which takes an H100 {1e3 * whole / H100['hbm bandwidth'].value:.2f} ms to read."
     )
     board.erase()
-    board.words(22, 30, "Llama 3 8B, one token:", 0.9, at="left")
+    board.write(22, 30, "Llama 3 8B, one token:", 0.9, at="left")
     factors = ((2, "K, V"), (LAYERS, "layers"), (KV_HEADS, "heads"), (HEAD_DIM, "d"), (BYTES, "bytes"))
     for i, (factor, name) in enumerate(factors):
-        board.words(44 + 64 * i, 70, str(factor), 1.1)
-        board.words(44 + 64 * i, 96, name, 0.75)
+        board.write(44 + 64 * i, 70, str(factor), 1.1)
+        board.write(44 + 64 * i, 96, name, 0.75)
         if i:
-            board.words(12 + 64 * i, 70, "·", 1.1)
-    board.words(345, 70, f"= {token // 1024} KiB", 1.1, at="left")
-    board.words(22, 144, "8192 tokens", 0.95, at="left")
-    board.words(22, 180, f"{LONG_TOKENS:,} tokens", 0.95, at="left")
-    board.words(22, 210, "H100:", 0.75, at="left")
-    board.words(22, 236, f"÷ {H100['hbm bandwidth'].value / 1e12:.2f} TB/s", 0.95, at="left")
-    with board.answer():
-        board.words(200, 144, f"{8192 * token // 2**30} GiB", 0.95, at="left")
-        board.words(200, 180, f"{whole // 2**30} GiB = {whole / 1e9:.1f} GB", 0.95, at="left")
-        board.words(200, 236, f"{1e3 * whole / H100['hbm bandwidth'].value:.2f} ms a step, at least", 0.95, at="left")
+            board.write(12 + 64 * i, 70, "·", 1.1)
+    board.write(345, 70, f"= {token // 1024} KiB", 1.1, at="left")
+    board.write(22, 144, "8192 tokens", 0.95, at="left")
+    board.write(22, 180, f"{LONG_TOKENS:,} tokens", 0.95, at="left")
+    board.write(22, 210, "H100:", 0.75, at="left")
+    board.write(22, 236, f"÷ {H100['hbm bandwidth'].value / 1e12:.2f} TB/s", 0.95, at="left")
+    with board.withhold():
+        board.write(200, 144, f"{8192 * token // 2**30} GiB", 0.95, at="left")
+        board.write(200, 180, f"{whole // 2**30} GiB = {whole / 1e9:.1f} GB", 0.95, at="left")
+        board.write(200, 236, f"{1e3 * whole / H100['hbm bandwidth'].value:.2f} ms a step, at least", 0.95, at="left")
 
 
-def paged(board: Board) -> None:
+def draw_pages(board: Board) -> None:
     entry, row = divmod(5, PAGE_TOKENS)
     board.step(
         f"Eight pages of {PAGE_TOKENS} tokens in memory, numbered from 0. The page table of a text of {TOKENS} tokens "
@@ -170,23 +170,23 @@ def paged(board: Board) -> None:
         f"{PAGE_TABLE[entry]}, row {row}."
     )
     board.erase()
-    board.words(22, 33, f"{TOKENS} tokens, table:", 0.9, at="left")
+    board.write(22, 33, f"{TOKENS} tokens, table:", 0.9, at="left")
     board.row(214, 16, PAGE_TABLE, w=50, h=34)
     for page in range(PAGES):
         x = 22 + 55 * page
         board.box(x, 118, 46, 60)
-        board.words(x + 23, 194, str(page), 0.85)
+        board.write(x + 23, 194, str(page), 0.85)
     for index, page in enumerate(PAGE_TABLE):
         x = 22 + 55 * page
         board.arrow(236 + 50 * index, 52, x + 23, 114)
         held = min(PAGE_TOKENS, TOKENS - PAGE_TOKENS * index)
         board.hatch(x, 118, 46, 60 * held / PAGE_TOKENS)
-    board.words(22, 220, f"token 5:  5 div {PAGE_TOKENS}, 5 mod {PAGE_TOKENS}", 0.9, at="left")
-    with board.answer():
-        board.words(22, 248, f"entry {entry} → page {PAGE_TABLE[entry]}, row {row}", 0.95, at="left")
+    board.write(22, 220, f"token 5:  5 div {PAGE_TOKENS}, 5 mod {PAGE_TOKENS}", 0.9, at="left")
+    with board.withhold():
+        board.write(22, 248, f"entry {entry} → page {PAGE_TABLE[entry]}, row {row}", 0.95, at="left")
 
 
-def split(board: Board) -> None:
+def draw_split(board: Board) -> None:
     parts, whole = [attend(0, 2), attend(2, 4)], attend(0, 4)
     ratio = rescaled_sums(*parts)
     sms = int(H100["sms"].value)
@@ -201,7 +201,7 @@ def split(board: Board) -> None:
         f"{vector(whole.output)}."
     )
     board.erase()
-    board.words(24, 24, f"{KV_HEADS} heads of keys, {sms} SMs: {100 * KV_HEADS / sms:.0f} %", 0.9, at="left")
+    board.write(24, 24, f"{KV_HEADS} heads of keys, {sms} SMs: {100 * KV_HEADS / sms:.0f} %", 0.9, at="left")
     board.line((20, 42), (460, 42))
     board.line((240, 50), (240, 184))
     for i, each in enumerate(parts):
@@ -214,18 +214,18 @@ def split(board: Board) -> None:
             f"{vector(each.blend)} ÷ {each.total:g}",
         )
         for line, text in enumerate(lines):
-            board.words(x, 60 + 27 * line, text, 0.85, at="left")
-        board.words(x, 171, f"= {vector(each.output)}", 1, at="left")
-    with board.answer():
-        board.words(
+            board.write(x, 60 + 27 * line, text, 0.85, at="left")
+        board.write(x, 171, f"= {vector(each.output)}", 1, at="left")
+    with board.withhold():
+        board.write(
             24, 214, f"{parts[0].total:g} · 2^{{{parts[0].maximum}-{parts[1].maximum}}} = {ratio[0]:g}", 0.9, at="left"
         )
-        board.words(200, 214, f"{ratio[0]:g} to {ratio[1]:g} = 1 to {ratio[1] / ratio[0]:g}", 0.9, at="left")
+        board.write(200, 214, f"{ratio[0]:g} to {ratio[1]:g} = 1 to {ratio[1] / ratio[0]:g}", 0.9, at="left")
         blend = f"1/3 · {vector(parts[0].output)} + 2/3 · {vector(parts[1].output)}"
-        board.words(24, 246, f"{blend} = {vector(whole.output)}", 1, at="left")
+        board.write(24, 246, f"{blend} = {vector(whole.output)}", 1, at="left")
 
 
-def bills(board: Board) -> None:
+def draw_bills(board: Board) -> None:
     rows = [(name, bits, speed_row(cache)) for cache, (name, bits) in FORMATS.items()]
     board.step(
         "Three bills, for one layer with 16 sequences of 8192 tokens and 32 heads of queries on 8 of keys: "
@@ -236,52 +236,52 @@ def bills(board: Board) -> None:
         + "."
     )
     board.erase()
-    board.words(22, 32, "one layer, 16 · 8192 tokens, heads 32/8", 0.9, at="left")
+    board.write(22, 32, "one layer, 16 · 8192 tokens, heads 32/8", 0.9, at="left")
     with board.group("bills"):
         board.table(112, 84, [["bytes", "ms"]], [64], size=0.85)
-    board.words(320, 84, "error", 0.85)
+    board.write(320, 84, "error", 0.85)
     board.line((14, 104), (456, 104))
     for i, (name, bits, row) in enumerate(rows):
         error = f"{row['error']:.2f} %" if row["error"] < 1 else f"{row['error']:.1f} %"
         fewer = "1" if bits == 16 else f"÷ {16 / bits:.3g}"
         with board.group("bills"):
             board.table(46, 134 + 44 * i, [[name, fewer, f"{row['median']:.3f}"]], [66, 64], size=0.9)
-        board.words(320, 134 + 44 * i, error, 0.9)
+        board.write(320, 134 + 44 * i, error, 0.9)
 
 
-def points(board: Board) -> None:
-    rows = [(name, speed_row(cache), fixed_part(cache)) for cache, (name, _) in FORMATS.items()]
+def draw_points(board: Board) -> None:
+    rows = [(name, speed_row(cache), fixed_us(cache)) for cache, (name, _) in FORMATS.items()]
     most, chip = rows[0][1], records.read("decode_speed").chip
     board.step(
         "Beside bytes and times of the bills, time over megabytes. A dashed line, bytes over the bandwidth of our "
-        f"{chip}, to {megabytes(most):.0f} MB and {limit(most):.3f} ms; above it the points of the three bills: "
+        f"{chip}, to {megabytes(most):.0f} MB and {least_ms(most):.3f} ms; above it the points of the three bills: "
         + "; ".join(f"{name} at {megabytes(row):.0f} MB and {row['median']:.3f} ms" for name, row, _ in rows)
         + ". Their fixed parts are "
         + ", ".join(f"{start:.0f}" for *_, start in rows)
         + " µs; the line has "
-        + ", ".join(f"{100 * limit(row) / row['median']:.0f}" for _, row, _ in rows)
+        + ", ".join(f"{100 * least_ms(row) / row['median']:.0f}" for _, row, _ in rows)
         + " percent of their heights."
     )
     board.erase(keep=("bills",))
-    left, bottom, across, up = 210, 226, 0.42, 1400
+    left, bottom, x_scale, y_scale = 210, 226, 0.42, 1400
     board.axis(left, bottom, 250, 212, "", "ms")
-    board.words(378, 246, "MB", 0.8)
-    board.line((left, bottom), (left + across * megabytes(most), bottom - up * limit(most)), dashed=True)
-    board.words(470, bottom - up * limit(most) + 26, f"{limit(most):.3f}", 0.85, at="right")
-    board.words(10, 32, f"{chip}: bytes ÷ {bandwidth() / 1e12:.1f} TB/s", 0.8, at="left")
+    board.write(378, 246, "MB", 0.8)
+    board.line((left, bottom), (left + x_scale * megabytes(most), bottom - y_scale * least_ms(most)), dashed=True)
+    board.write(470, bottom - y_scale * least_ms(most) + 26, f"{least_ms(most):.3f}", 0.85, at="right")
+    board.write(10, 32, f"{chip}: bytes ÷ {bytes_per_second() / 1e12:.1f} TB/s", 0.8, at="left")
     for name, row, start in rows:
-        x, y = left + across * megabytes(row), bottom - up * row["median"]
+        x, y = left + x_scale * megabytes(row), bottom - y_scale * row["median"]
         board.ring(x, y, 9, 9)
         board.line((x, bottom - 4), (x, bottom + 4))
-        board.words(x, bottom + 20, f"{megabytes(row):.0f}", 0.85)
+        board.write(x, bottom + 20, f"{megabytes(row):.0f}", 0.85)
         for above, text in ((16, name), (33, f"+{start:.0f} µs")):
-            board.words(x - (36 if row is rows[-1][1] else 20), y - above, text, 0.75, at="left")
-        with board.answer():
-            below = bottom - up * limit(row) + (50 if row is most else 18)
-            board.words(x + (12 if row is most else 30), below, f"{100 * limit(row) / row['median']:.0f} %", 0.9)
+            board.write(x - (36 if row is rows[-1][1] else 20), y - above, text, 0.75, at="left")
+        with board.withhold():
+            below = bottom - y_scale * least_ms(row) + (50 if row is most else 18)
+            board.write(x + (12 if row is most else 30), below, f"{100 * least_ms(row) / row['median']:.0f} %", 0.9)
 
 
-def machine(board: Board) -> None:
+def draw_demo_ticks(board: Board) -> None:
     parts, first = [attend(0, 2), attend(2, 4)], attend(0, 1)
     board.step(
         f"Ticks behind {vector(parts[0].output)}, {vector(parts[1].output)} and the merged "
@@ -291,10 +291,10 @@ def machine(board: Board) -> None:
     outputs = {"program 0": parts[0].output, "program 1": parts[1].output, "merged": attend(0, 4).output}
     for i, (name, output) in enumerate([*outputs.items(), ("is_causal", first.output)]):
         y = 50 + 48 * i + (14 if i == 3 else 0)
-        board.words(60, y, name, 1, at="left")
-        with board.answer() if i == 3 else nullcontext():
-            board.words(260, y, vector(output), 1.1, at="left")
-            board.words(390, y, "✓", 1.2)
+        board.write(60, y, name, 1, at="left")
+        with board.withhold() if i == 3 else nullcontext():
+            board.write(260, y, vector(output), 1.1, at="left")
+            board.write(390, y, "✓", 1.2)
     board.line((56, 174), (420, 174))
-    with board.answer():
-        board.words(60, 244, "sees the first word only", 0.8, at="left")
+    with board.withhold():
+        board.write(60, 244, "sees the first word only", 0.8, at="left")

@@ -44,22 +44,22 @@ def shelf(board: Board) -> None:
         f"right the card of five steps: {', '.join(CARD)}. At the foot, to stay: faster? Slower? Both votes stay."
     )
     with board.group("before"):
-        board.words(LEFT, 26, f"craving: query {list(QUERIES[1])}", 0.85, at="left")
+        board.write(LEFT, 26, f"craving: query {list(QUERIES[1])}", 0.85, at="left")
         for i, texts in enumerate(jars):
             jar(board, LEFT + 2 + 84 * i, 54, *texts)
     for i, words in enumerate((("match", "scores"), ("recipe", "shares"), ("mix", "output"))):
         x = LEFT + 34 + 84 * i
-        with board.answer(), board.group("jars"):
+        with board.withhold(), board.group("jars"):
             board.table(x, 192, [[each] for each in words], [0], 26, 0.85)
             if i:
                 board.arrow(x - 51, 192, x - 34, 192)
     with board.group("card"):
         for i, text in enumerate(CARD):
-            board.words(286, 76 + 28 * i, f"{i + 1}. {text}", 0.85, at="left")
+            board.write(286, 76 + 28 * i, f"{i + 1}. {text}", 0.85, at="left")
     with board.group("vote"):
         board.line((10, FOOT), (470, FOOT), dashed=True)
         for x, text in ((14, "faster?"), (100, "slower?")):
-            board.words(x, FOOT + 15, text, 0.75, at="left")
+            board.write(x, FOOT + 15, text, 0.75, at="left")
 
 
 def jar(board: Board, x: float, y: float, label: str, inside: str) -> None:
@@ -67,7 +67,7 @@ def jar(board: Board, x: float, y: float, label: str, inside: str) -> None:
     board.line((x + 12, y), (x + 56, y), (x + 56, y + 10), (x + 12, y + 10), (x + 12, y))
     board.line((x + 16, y + 10), (x, y + 24), (x, y + 106), (x + 68, y + 106), (x + 68, y + 24), (x + 52, y + 10))
     board.box(x + 7, y + 32, 54, 26, label, 0.8)
-    board.words(x + 34, y + 84, inside, 0.8)
+    board.write(x + 34, y + 84, inside, 0.8)
 
 
 def loop(board: Board) -> None:
@@ -78,15 +78,15 @@ def loop(board: Board) -> None:
     )
     board.erase("before", "jars")
     board.box(276, 58, 192, 146)
-    board.words(256, 36, "for query in queries:", 0.95, at="left")
-    with board.answer():
+    board.write(256, 36, "for query in queries:", 0.95, at="left")
+    with board.withhold():
         board.strike(252, 42, 466, 29)
-    with board.answer():
+    with board.withhold():
         for i, query in enumerate(QUERIES):
             board.box(LEFT, 66 + 48 * i, 110, 34, f"{i}: {list(query)}", 0.9)
             board.arrow(270, 83 + 48 * i, 146, 83 + 48 * i)
-    with board.answer():
-        board.words(LEFT, 42, "tl.program_id(0)", 0.95, at="left")
+    with board.withhold():
+        board.write(LEFT, 42, "tl.program_id(0)", 0.95, at="left")
 
 
 def add(board: Board) -> None:
@@ -101,22 +101,22 @@ def add(board: Board) -> None:
     with board.group("paper"):
         board.box(9, CODE - 17, 304, 137)
         for i, text in enumerate(code()):
-            board.words(18, CODE + 21 * i, text, 0.75, at="left")
+            board.write(18, CODE + 21 * i, text, 0.75, at="left")
     board.line((left, 62), (left + 432, 62))
     end = left + unit * LENGTH
     board.line((end, 46), (end, 72), width=3.2)
-    board.words(end, 86, str(LENGTH), 0.8)
-    with board.answer():
+    board.write(end, 86, str(LENGTH), 0.8)
+    with board.withhold():
         for i in range(programs + 1):
             x = left + unit * BLOCK * i
             board.line((x, 52), (x, 72))
-            board.words(x if i else x + 4, 86, str(BLOCK * i), 0.8)
+            board.write(x if i else x + 4, 86, str(BLOCK * i), 0.8)
             if i < programs:
-                board.words(x + unit * BLOCK / 2 - (24 if i == last else 0), 32, str(i), 0.85)
-    with board.answer():
+                board.write(x + unit * BLOCK / 2 - (24 if i == last else 0), 32, str(i), 0.85)
+    with board.withhold():
         board.hatch(end, 46, left + 432 - end, 26, gap=9)
         for i, text in zip((0, 2, 3), worked.mask_text(last), strict=True):
-            board.words(328, CODE + 21 * i, text, 0.95, at="left")
+            board.write(328, CODE + 21 * i, text, 0.95, at="left")
 
 
 def code() -> tuple[str, ...]:
@@ -136,22 +136,22 @@ def in_places(board: Board, y: float, texts: list[str]) -> None:
 
 
 def exponentials(board: Board, y: float, found: ProgramRow) -> None:
-    board.words(LEFT - 12, y, f"e^{{S - {max(found.scores):g}}}", 0.85, at="left")
+    board.write(LEFT - 12, y, f"e^{{S - {max(found.scores):g}}}", 0.85, at="left")
     in_places(board, y, [number(term) for term in found.terms[:-1]])
 
 
 def total(board: Board, y: float, found: ProgramRow) -> None:
-    board.words(PLACES[-1], y, number(found.terms[-1]), 0.85)
-    board.words(362, y, f"sum {found.total:.3f}", 0.85, at="left")
+    board.write(PLACES[-1], y, number(found.terms[-1]), 0.85)
+    board.write(362, y, f"sum {found.total:.3f}", 0.85, at="left")
 
 
 def shares(board: Board, y: float, found: ProgramRow) -> None:
-    board.words(LEFT - 12, y, "%", 0.85, at="left")
+    board.write(LEFT - 12, y, "%", 0.85, at="left")
     in_places(board, y, [str(share) for share in found.shares])
 
 
 def output(board: Board, y: float, found: ProgramRow) -> None:
-    board.words(362, y, f"out {vector(found.output)}", 0.85, at="left")
+    board.write(362, y, f"out {vector(found.output)}", 0.85, at="left")
 
 
 def one_head(board: Board) -> None:
@@ -169,41 +169,41 @@ def one_head(board: Board) -> None:
         y, cells = 15 + LINE * i, mine.scores[:i] + [-math.inf] * (PADDED_KEYS - i)
         with board.group("fill"):
             name = f"k {list(worked.KEYS[i - 1])}" if i else f"q {list(QUERIES[1])}"
-            board.words(LEFT - 12, y, name, 0.75, at="left")
+            board.write(LEFT - 12, y, name, 0.75, at="left")
             if not i:
-                board.words(362, y, f"e^{{-1}} = {math.exp(-1):.3f}", 0.75, at="left")
+                board.write(362, y, f"e^{{-1}} = {math.exp(-1):.3f}", 0.75, at="left")
                 board.grid(107, 5, PADDED_KEYS, PADDED_KEYS, 60, LINE)
-        with board.answer(), board.group("fill" if i < PADDED_KEYS - 1 else "row"):
+        with board.withhold(), board.group("fill" if i < PADDED_KEYS - 1 else "row"):
             in_places(board, y, [number(cell) for cell in cells])
-    board.words(LEFT - 12, VALUES, "v", 0.85, at="left")
+    board.write(LEFT - 12, VALUES, "v", 0.85, at="left")
     values = [str(list(value)) for value in worked.VALUES]
     board.table(PLACES[0], VALUES, [values], [60] * len(values), size=0.75)
-    with board.answer(), board.group("one place"):
-        board.words(168, FOOT + 15, "write 1: a row", 0.75, at="left")
-    with board.answer():
+    with board.withhold(), board.group("one place"):
+        board.write(168, FOOT + 15, "write 1: a row", 0.75, at="left")
+    with board.withhold():
         exponentials(board, ROWS, mine)
-    with board.answer():
+    with board.withhold():
         total(board, ROWS, mine)
-    with board.answer():
+    with board.withhold():
         shares(board, SHARES, mine)
-    with board.answer(), board.group("one share"):
+    with board.withhold(), board.group("one share"):
         alone = mine.shares[:1] + [0] * (PADDED_KEYS - 1)
         in_places(board, 167, [str(share) for share in alone])
-        board.words(362, 167, f"sum {sum(alone)}", 0.85, at="left")
-    with board.answer(), board.group("one place"):
-        board.words(286, FOOT + 15, "read 1: a sum", 0.75, at="left")
-    with board.answer():
+        board.write(362, 167, f"sum {sum(alone)}", 0.85, at="left")
+    with board.withhold(), board.group("one place"):
+        board.write(286, FOOT + 15, "read 1: a sum", 0.75, at="left")
+    with board.withhold():
         output(board, VALUES, mine)
-    with board.answer(), board.group("rooms"):
+    with board.withhold(), board.group("rooms"):
         room = program_row(QUERIES[0])
-        board.words(LEFT - 12, 210, f"program 0:  {percents(room.shares)}  out {vector(room.output)}", 0.85, at="left")
+        board.write(LEFT - 12, 210, f"program 0:  {percents(room.shares)}  out {vector(room.output)}", 0.85, at="left")
     above, below = 6, 178  # where the loops go: first below, where nothing is that they're compared with
-    with board.answer(), board.group("first loop"):
-        board.lift("rooms")
+    with board.withhold(), board.group("first loop"):
+        board.erase_with_answer("rooms")
         paper(board, below, turns()[0])
-    with board.answer(), board.group("code"):
+    with board.withhold(), board.group("code"):
         for hidden in ("fill", "first loop"):
-            board.lift(hidden)
+            board.erase_with_answer(hidden)
         for top, texts in zip((above, below), turns(), strict=True):
             paper(board, top, texts)
 
@@ -213,7 +213,7 @@ def paper(board: Board, top: float, texts: tuple[str, ...]) -> None:
     board.box(9, top, 462, 60)
     for i, text in enumerate(texts):
         inside = 24 * (len(text) - len(text.lstrip())) / 4
-        board.words(18 + inside, top + 9 + 14 * i, text.lstrip(), 0.75, at="left")
+        board.write(18 + inside, top + 9 + 14 * i, text.lstrip(), 0.75, at="left")
 
 
 def turns() -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -244,15 +244,15 @@ def padding(board: Board) -> None:
     board.erase("fill", "rooms", "one share", "code")
     in_places(board, 172, [number(score) for score in wrong.scores])
     board.ring(PLACES[-1], 172, 34, 20)
-    with board.answer():
+    with board.withhold():
         exponentials(board, 196, wrong)
         total(board, 196, wrong)
-    with board.answer():
+    with board.withhold():
         shares(board, 220, wrong)
         board.ring(PLACES[-1], 220, 34, 20)
-    with board.answer():
+    with board.withhold():
         output(board, 220, wrong)
-        board.words(468, 172, f"{wrong.shares[-1]} % for nobody", 0.8, at="right")
+        board.write(468, 172, f"{wrong.shares[-1]} % for nobody", 0.8, at="right")
 
 
 def program(board: Board) -> None:
@@ -267,26 +267,26 @@ def program(board: Board) -> None:
     middles = [68 + 114 * warp for warp in range(warps)]
     for x in middles:
         board.box(x - 50, 34, 100, 34, str(lanes))
-    with board.answer():
-        board.words(240, 18, f"{warps} · {lanes} = {warps * lanes} threads", 0.95)
-    with board.answer():
+    with board.withhold():
+        board.write(240, 18, f"{warps} · {lanes} = {warps * lanes} threads", 0.95)
+    with board.withhold():
         for x in middles:
-            board.words(x, 84, f"{lanes} products", 0.8)
-    with board.answer():
+            board.write(x, 84, f"{lanes} products", 0.8)
+    with board.withhold():
         for x in middles:
             for side in (-1, 1):
                 board.arrow(x + 44 * side, 102, x + 6 * side, 102)
-            board.words(x, 120, "shuffle", 0.75)
-    with board.answer():
+            board.write(x, 120, "shuffle", 0.75)
+    with board.withhold():
         for x in middles:
             board.arrow(x, 132, x, 150)
         board.box(18, 153, 442, 26, "shared memory: 4 in, 1 out", 0.85)
-    with board.answer():
+    with board.withhold():
         board.line((10, 191), (416, 191), dashed=True)
-        board.words(474, 191, "barrier", 0.75, at="right")
-    with board.answer():
+        board.write(474, 191, "barrier", 0.75, at="right")
+    with board.withhold():
         for x in middles:
             board.arrow(x, 181, x, 206)
-            board.words(x, 218, "sum", 0.9)
+            board.write(x, 218, "sum", 0.9)
         with board.group("talk"):
-            board.words(468, FOOT + 15, "they talk", 0.75, at="right")
+            board.write(468, FOOT + 15, "they talk", 0.75, at="right")

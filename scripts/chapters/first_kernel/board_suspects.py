@@ -41,19 +41,19 @@ def correct(board: Board) -> None:
     for i in range(HEADS):
         board.line((30 + 13 * i, 14), (30 + 13 * i, 46), width=1.2)
     board.strike(30 + 13 * 20 - 9, 42, 30 + 13 * 20 + 9, 18)
-    board.words(30 + 13 * 20, 62, "zeros", 0.85)
-    board.words(LEFT, 94, f"mean  {zeros['mean']:.4f}", 0.95, at="left")
-    with board.answer():
-        board.words(LEFT, 130, "budget = 1.5 · PyTorch's", 0.95, at="left")
-    with board.answer():
-        board.words(LEFT, 168, f"largest  {zeros['largest']:.2f}", 0.95, at="left")
-    with board.answer():
-        board.words(190, 168, f"= {over} budgets", 0.95, at="left")
-        board.words(466, 168, zeros["verdict"], 0.9, at="right")
-    with board.answer():
-        board.words(LEFT, 208, "ours", 0.95, at="left")
-        board.words(190, 208, f"{used} budgets", 0.95, at="left")
-        board.words(466, 208, ours["verdict"], 0.9, at="right")
+    board.write(30 + 13 * 20, 62, "zeros", 0.85)
+    board.write(LEFT, 94, f"mean  {zeros['mean']:.4f}", 0.95, at="left")
+    with board.withhold():
+        board.write(LEFT, 130, "budget = 1.5 · PyTorch's", 0.95, at="left")
+    with board.withhold():
+        board.write(LEFT, 168, f"largest  {zeros['largest']:.2f}", 0.95, at="left")
+    with board.withhold():
+        board.write(190, 168, f"= {over} budgets", 0.95, at="left")
+        board.write(466, 168, zeros["verdict"], 0.9, at="right")
+    with board.withhold():
+        board.write(LEFT, 208, "ours", 0.95, at="left")
+        board.write(190, 208, f"{used} budgets", 0.95, at="left")
+        board.write(466, 208, ours["verdict"], 0.9, at="right")
 
 
 def slow(board: Board) -> None:
@@ -63,16 +63,16 @@ def slow(board: Board) -> None:
         "long, whose bar runs to the end of the board and would go on. Below, two suspects and room for a third."
     )
     board.erase(keep=STAYS)
-    board.words(14, 24, f"PyTorch  {lines:.2f} ms", 0.95, at="left")
+    board.write(14, 24, f"PyTorch  {lines:.2f} ms", 0.95, at="left")
     board.line((206, 24), (209, 24), width=6)
-    with board.answer():
-        board.words(14, 56, f"ours  {ours:.0f} ms", 0.95, at="left")
+    with board.withhold():
+        board.write(14, 56, f"ours  {ours:.0f} ms", 0.95, at="left")
         board.line((206, 56), (END - 12, 56), width=6)
         board.arrow(END - 12, 56, END + 10, 56)
-        board.words(466, 26, f"{ours / lines:.0f} times", 1.1, at="right")
-    with board.answer(), board.group("suspects"):
+        board.write(466, 26, f"{ours / lines:.0f} times", 1.1, at="right")
+    with board.withhold(), board.group("suspects"):
         for y, text in zip(SUSPECTS, ("1. how we read", "2. how much", "3."), strict=True):
-            board.words(SHELF, y, text, 0.85, at="left")
+            board.write(SHELF, y, text, 0.85, at="left")
 
 
 def meetings(board: Board) -> None:
@@ -89,27 +89,27 @@ def meetings(board: Board) -> None:
         f"so is the second. As many multiplications in {said}. The third: meetings."
     )
     board.erase(keep=(*STAYS, "suspects"))
-    board.words(14, 20, "32 neighbours", 0.85, at="left")
-    with board.answer():
-        board.words(152, 20, f"{worked.sectors(1)} sectors, all used", 0.85, at="left")
+    board.write(14, 20, "32 neighbours", 0.85, at="left")
+    with board.withhold():
+        board.write(152, 20, f"{worked.sectors(1)} sectors, all used", 0.85, at="left")
         strike(board, 0, 124)
-    with board.answer():
-        board.words(14, 50, f"2 · 512 · {worked.HEAD_DIM} · {worked.BYTES} = {one:.3f} MB", 0.85, at="left")
-        board.words(14, 78, f"· {worked.PROGRAMS:,} = {worked.requested_gigabytes():.1f} GB", 0.85, at="left")
-    with board.answer():
-        board.words(232, 78, f"÷ {cache:.1f} TB/s = {needed:.1f} ms", 0.85, at="left")
+    with board.withhold():
+        board.write(14, 50, f"2 · 512 · {worked.HEAD_DIM} · {worked.BYTES} = {one:.3f} MB", 0.85, at="left")
+        board.write(14, 78, f"· {worked.PROGRAMS:,} = {worked.requested_gigabytes():.1f} GB", 0.85, at="left")
+    with board.withhold():
+        board.write(232, 78, f"÷ {cache:.1f} TB/s = {needed:.1f} ms", 0.85, at="left")
         board.line((14, 94), (270, 94), (270, 114), (14, 114), (14, 93))
         board.hatch(14, 94, 256 * needed / ours, 20, gap=7)
-        board.words(276, 104, f"{ours:.0f}", 0.85, at="left")
+        board.write(276, 104, f"{ours:.0f}", 0.85, at="left")
         strike(board, 1, 100)
-    with board.answer():
+    with board.withhold():
         for i, (heads, d, _) in enumerate(times):
-            board.words(14, 146 + 32 * i, f"{heads} heads of {d}" if not i else f"{heads}  ·  {d}", 0.85, at="left")
-    with board.answer():
+            board.write(14, 146 + 32 * i, f"{heads} heads of {d}" if not i else f"{heads}  ·  {d}", 0.85, at="left")
+    with board.withhold():
         for i, (_, _, time) in enumerate(times):
-            board.words(224, 146 + 32 * i, f"{time:.0f} ms", 0.85, at="right")
-    with board.answer():
-        board.words(SHELF + 26, SUSPECTS[2], "meetings", 0.85, at="left")
+            board.write(224, 146 + 32 * i, f"{time:.0f} ms", 0.85, at="right")
+    with board.withhold():
+        board.write(SHELF + 26, SUSPECTS[2], "meetings", 0.85, at="left")
 
 
 def strike(board: Board, suspect: int, wide: float) -> None:
@@ -126,8 +126,8 @@ def door(board: Board) -> None:
         f"Behind the wall a room of its own that sleeps: multiply, {worked.fp32_milliseconds():.0f} ms."
     )
     board.erase(keep=STAYS)
-    board.words(60, 66, "4 warps", 0.85)
-    board.words(DOOR, 58, "load-store", 0.85)
+    board.write(60, 66, "4 warps", 0.85)
+    board.write(DOOR, 58, "load-store", 0.85)
     for y in (70, 168):
         board.line((DOOR, y), (DOOR, y + 62), width=3.2)
     for warp in range(worked.WARPS):
@@ -138,24 +138,24 @@ def door(board: Board) -> None:
     board.ring(DOOR + 36, 106, 32, 32)
     board.line((DOOR + 36, 95), (DOOR + 36, 106), (DOOR + 44, 106))
     board.arrow(DOOR + 10, 150, DOOR + 34, 150)
-    board.words(DOOR + 42, 150, "1 a clock", 0.9, at="left")
-    board.words(14, 20, "sum:", 0.9, at="left")
+    board.write(DOOR + 42, 150, "1 a clock", 0.9, at="left")
+    board.write(14, 20, "sum:", 0.9, at="left")
     for i, (count, through) in enumerate(zip(worked.SUM_STEPS, ("shuffle", "shared") * 2, strict=True)):
-        with board.answer():
-            board.words(84 + 60 * i, 20, f"+ {count}" if i else f"{count}", 0.9)
-            board.words(84 + 60 * i, 38, through, 0.75)
-    with board.answer():
-        board.words(302, 20, f"= {sum(worked.SUM_STEPS)}", 0.9, at="left")
-    with board.answer():
-        board.words(466, 44, f"2 · {sum(worked.SUM_STEPS)} + 2 = {each}", 0.9, at="right")
+        with board.withhold():
+            board.write(84 + 60 * i, 20, f"+ {count}" if i else f"{count}", 0.9)
+            board.write(84 + 60 * i, 38, through, 0.75)
+    with board.withhold():
+        board.write(302, 20, f"= {sum(worked.SUM_STEPS)}", 0.9, at="left")
+    with board.withhold():
+        board.write(466, 44, f"2 · {sum(worked.SUM_STEPS)} + 2 = {each}", 0.9, at="right")
         for warp in range(worked.WARPS):
-            board.words(60, 88 + 40 * warp, str(each), 1)
-    with board.answer():
-        board.words(DOOR + 42, 204, f"{clocks} clocks", 1.15, at="left")
-    with board.answer():
+            board.write(60, 88 + 40 * warp, str(each), 1)
+    with board.withhold():
+        board.write(DOOR + 42, 204, f"{clocks} clocks", 1.15, at="left")
+    with board.withhold():
         board.box(348, 66, 116, 60)
-        board.words(406, 84, "multiply", 0.85)
-        board.words(406, 108, f"{worked.fp32_milliseconds():.0f} ms  zzz", 0.85)
+        board.write(406, 84, "multiply", 0.85)
+        board.write(406, 108, f"{worked.fp32_milliseconds():.0f} ms  zzz", 0.85)
 
 
 def bill(board: Board) -> None:
@@ -177,21 +177,21 @@ def bill(board: Board) -> None:
     )
     board.erase(keep=STAYS)
     board.line((LEFT, 150), (LEFT + 416, 150), (LEFT + 416, 182), (LEFT, 182), (LEFT, 149))
-    board.words(LEFT + 416, 136, f"{ours:.0f} ms", 0.95, at="right")
-    with board.answer():
-        board.words(14, 28, f"{' · '.join(map(str, worked.SHAPE))} = {million:.0f} million", 0.95, at="left")
-    with board.answer():
-        board.words(14, 64, f"· {clocks} ÷ {worked.SMS} = {per_sm:.0f} million clocks", 0.95, at="left")
-    with board.answer():
-        board.words(14, 100, f"÷ {worked.GIGAHERTZ} million = {found:.0f} ms", 0.95, at="left")
+    board.write(LEFT + 416, 136, f"{ours:.0f} ms", 0.95, at="right")
+    with board.withhold():
+        board.write(14, 28, f"{' · '.join(map(str, worked.SHAPE))} = {million:.0f} million", 0.95, at="left")
+    with board.withhold():
+        board.write(14, 64, f"· {clocks} ÷ {worked.SMS} = {per_sm:.0f} million clocks", 0.95, at="left")
+    with board.withhold():
+        board.write(14, 100, f"÷ {worked.GIGAHERTZ} million = {found:.0f} ms", 0.95, at="left")
         board.line((LEFT + 416 * found / ours, 150), (LEFT + 416 * found / ours, 182))
         board.hatch(LEFT, 150, 416 * found / ours, 32, gap=24)
-    with board.answer():
-        board.words(LEFT, 214, "profiler: door", 0.95, at="left")
-        left, _, right, _ = board.words(190, 214, f"{busy['starts']:.0f} %", 0.95, at="left")
+    with board.withhold():
+        board.write(LEFT, 214, "profiler: door", 0.95, at="left")
+        left, _, right, _ = board.write(190, 214, f"{busy['starts']:.0f} %", 0.95, at="left")
         board.ring((left + right) / 2, 214, right - left + 18, 26)
-    with board.answer():
-        board.words(466, 214, f"8 warps: {many}, {eight['median']:.0f} ms", 0.95, at="right")
+    with board.withhold():
+        board.write(466, 214, f"8 warps: {many}, {eight['median']:.0f} ms", 0.95, at="right")
 
 
 def cure(board: Board) -> None:
@@ -205,26 +205,26 @@ def cure(board: Board) -> None:
         f"{a_meeting_in_a_long_row()} as much."
     )
     board.erase(keep=STAYS)
-    board.words(222, 40, f"today  {ours:.0f} ms", 0.95, at="left")
-    with board.answer():
-        board.words(222, 84, "many keys", 0.85, at="left")
-        board.words(352, 84, f"→ 6:  {blocks:.0f} ms", 0.85, at="left")
-    with board.answer():
+    board.write(222, 40, f"today  {ours:.0f} ms", 0.95, at="left")
+    with board.withhold():
+        board.write(222, 84, "many keys", 0.85, at="left")
+        board.write(352, 84, f"→ 6:  {blocks:.0f} ms", 0.85, at="left")
+    with board.withhold():
         for i, text in enumerate(("many queries", "tensor cores", "no row")):
-            board.words(222, 124 + 30 * i, text, 0.85, at="left")
+            board.write(222, 124 + 30 * i, text, 0.85, at="left")
         board.line((338, 114), (345, 114), (345, 194), (338, 194))
-        board.words(352, 154, f"→ 8:  {flash:.2f} ms", 0.85, at="left")
-    with board.answer():
-        board.words(14, 26, "N · N · N  = N^{3}", 0.9, at="left")
-    with board.answer():
+        board.write(352, 154, f"→ 8:  {flash:.2f} ms", 0.85, at="left")
+    with board.withhold():
+        board.write(14, 26, "N · N · N  = N^{3}", 0.9, at="left")
+    with board.withhold():
         board.axis(X, Y, WIDE + 14, HIGH + 6)
-        board.words(X + 8, Y - HIGH, "1 meeting", 0.85, at="left")
+        board.write(X + 8, Y - HIGH, "1 meeting", 0.85, at="left")
         for words in (LEVEL, n):
-            board.words(across(words), Y + 14, str(words), 0.75)
+            board.write(across(words), Y + 14, str(words), 0.75)
         board.line(*((across(words), height(cost / found[LEVEL])) for words, cost in sorted(found.items())))
-        board.words(across(n) + 16, Y + 40, a_meeting_in_a_long_row(), 0.85, at="right")
-    with board.answer():
-        board.words(282, 184, "→ 7", 0.85, at="left")
+        board.write(across(n) + 16, Y + 40, a_meeting_in_a_long_row(), 0.85, at="right")
+    with board.withhold():
+        board.write(282, 184, "→ 7", 0.85, at="left")
 
 
 def across(words: int) -> float:

@@ -45,7 +45,7 @@ def program_row(query: Sequence[int], padding: float = -math.inf) -> ProgramRow:
     scores += [padding] * (PADDED_KEYS - len(scores))
     terms = [round(math.exp(score - max(scores)), 3) for score in scores]
     total = sum(terms)
-    output = [sum(t * v[i] for t, v in zip(terms, VALUES, strict=False)) / total for i in (0, 1)]
+    output = [sum(t * v[i] for t, v in zip(terms[: len(VALUES)], VALUES, strict=True)) / total for i in (0, 1)]
     return ProgramRow(scores, terms, total, [round(100 * term / total) for term in terms], output)
 
 

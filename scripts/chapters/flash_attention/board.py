@@ -13,12 +13,12 @@ from kernels.bench.cost import fused_traffic, mb, mib, qkvo_bytes, requested_byt
 from scripts.chapters.board import Board
 from scripts.chapters.three_matmuls.worked import K, Q, V, dot
 
-GRADIENT = ((1, 0), (0, 1), (1, 1))  # of the output
+OUTPUT_GRADIENT = ((1, 0), (0, 1), (1, 1))  # of the output
 BLOCK = 2
 N, HEAD_DIM, BYTES, BLOCK_Q, BLOCK_K = 8192, 128, 2, 64, 128
 BLOCKS = 40  # each way, of the larger causal square
 BACKENDS = ("flash", "cuDNN", "memory-efficient", "math")
-COLUMNS = [70, 66, 92, 140]  # of the table of gradients, from the middle of one to the middle of the next
+COLUMN_WIDTHS = [70, 66, 92, 140]  # of the table of gradients, from the middle of one to the middle of the next
 
 Row = Sequence[Fraction]
 
@@ -40,44 +40,44 @@ class State:
         return self.maximum + math.log2(self.total)
 
 
-def power(exponent: int) -> Fraction:
+def power_of_two(exponent: int) -> Fraction:
     return Fraction(2) ** exponent
 
 
 def block_states(query: Sequence[int]) -> list[State]:
     """The state after each block of keys."""
-    found: list[State] = []
+    states: list[State] = []
     for first in range(0, len(K), BLOCK):
         keys, values = K[first : first + BLOCK], V[first : first + BLOCK]
         dots = [dot(query, key) for key in keys]
-        top = max(dots + [state.maximum for state in found[-1:]])
-        marks = [power(each - top) for each in dots]
+        top = max(dots + [state.maximum for state in states[-1:]])
+        marks = [power_of_two(each - top) for each in dots]
         total, blend = sum(marks), [dot(marks, column) for column in zip(*values, strict=True)]
-        for old in found[-1:]:
-            shrinks = power(old.maximum - top)
+        for old in states[-1:]:
+            shrinks = power_of_two(old.maximum - top)
             total, blend = total + shrinks * old.total, [b + shrinks * o for b, o in zip(blend, old.blend, strict=True)]
-        found.append(State(top, total, blend))
-    return found
+        states.append(State(top, total, blend))
+    return states
 
 
 @dataclass(frozen=True)
 class Backward:
-    """A row on its way back: the gradient of each share, their average, how far above it, of each score."""
+    """A row on its way back: each weight and its gradient, the average of these, the excess over it, each score's."""
 
-    shares: Row
+    weights: Row
     dp: list[int]
     average: Fraction
-    above: Row
+    excess: Row
     ds: Row
 
 
 def backward(query: int) -> Backward:
     last = block_states(Q[query])[-1]
-    shares = [power(dot(Q[query], key) - last.maximum) / last.total for key in K]
-    dp = [dot(GRADIENT[query], value) for value in V]
-    average = dot(GRADIENT[query], last.output)
-    above = [each - average for each in dp]
-    return Backward(shares, dp, average, above, [p * a for p, a in zip(shares, above, strict=True)])
+    weights = [power_of_two(dot(Q[query], key) - last.maximum) / last.total for key in K]
+    dp = [dot(OUTPUT_GRADIENT[query], value) for value in V]
+    average = dot(OUTPUT_GRADIENT[query], last.output)
+    excess = [each - average for each in dp]
+    return Backward(weights, dp, average, excess, [p * a for p, a in zip(weights, excess, strict=True)])
 
 
 def number(number: float | Fraction) -> str:
@@ -90,42 +90,43 @@ def vector(numbers: Sequence) -> str:
 
 def board() -> Board:
     board = Board()
-    for step in (belt, words, tile, causal, traffic, one_number, average, gradients, ran):
-        step(board)
+    for draw in (draw_belt, draw_states, draw_tile, draw_causal_tiles, draw_traffic, draw_lse, draw_average,
+                 draw_gradients, draw_backends):  # fmt: skip
+        draw(board)
     return board
 
 
-def belt(board: Board) -> None:
+def draw_belt(board: Board) -> None:
     board.step(
         "A belt on which blocks of keys and values come past from right to left. Below it one box, 64 queries, stays; "
         "it keeps a maximum, a sum and a blend, and each tile of scores is used and forgotten."
     )
-    board.words(20, 26, "keys and values pass", 0.9, at="left")
+    board.write(20, 26, "keys and values pass", 0.9, at="left")
     board.arrow(460, 50, 20, 50)
     board.row(60, 60, ["K V 1", "K V 2", "K V 3", "K V 4"], w=102, h=40, size=0.9)
     board.line((20, 110), (460, 110))
     board.arrow(210, 116, 210, 150)
-    board.words(226, 132, "a tile: used, forgotten", 0.85, at="left")
+    board.write(226, 132, "a tile: used, forgotten", 0.85, at="left")
     board.box(112, 156, 196, 40, f"{BLOCK_Q} queries stay", 0.95)
     for y, text in ((224, "each keeps: max, sum, blend"), (252, "at the end: blend ÷ sum")):
-        board.words(210, y, text, 0.95)
+        board.write(210, y, text, 0.95)
 
 
-def words(board: Board) -> None:
+def draw_states(board: Board) -> None:
     rows = [block_states(query) for query in Q]
-    told = "; ".join(
+    states_text = "; ".join(
         f"query {i}: " + ", then ".join(f"{s.maximum}, {number(s.total)}, {vector(s.blend)}" for s in states)
         for i, states in enumerate(rows, 1)
     )
     board.step(
-        f"Keys and values on top, and a table of maximum, sum and blend after each block of keys: {told}. Divided: "
-        f"{', '.join(vector(states[-1].output) for states in rows)}."
+        f"Keys and values on top, and a table of maximum, sum and blend after each block of keys: {states_text}. "
+        f"Divided: {', '.join(vector(states[-1].output) for states in rows)}."
     )
     board.erase()
-    for y, name, of in ((22, "keys", K), (48, "values", V)):
-        board.words(14, y, name, 0.85, at="left")
-        for x, some in ((94, of[:BLOCK]), (268, of[BLOCK:])):
-            board.words(x, y, "   ".join(map(vector, some)), 0.85, at="left")
+    for y, name, vectors in ((22, "keys", K), (48, "values", V)):
+        board.write(14, y, name, 0.85, at="left")
+        for x, block in ((94, vectors[:BLOCK]), (268, vectors[BLOCK:])):
+            board.write(x, y, "   ".join(map(vector, block)), 0.85, at="left")
     board.line((10, 66), (470, 66))
     board.line((254, 8), (254, 216))
     widths = [66, 44, 54, 82, 48, 58]
@@ -134,34 +135,34 @@ def words(board: Board) -> None:
         cells = [vector(query)]
         for state in states:
             cells += [state.maximum, number(state.total), vector(state.blend)]
-        with board.answer() if i else nullcontext():
+        with board.withhold() if i else nullcontext():
             board.table(42, 120 + 36 * i, [cells], widths, size=0.8)
-            board.words(206 + 110 * i, 242, vector(states[-1].output), 0.9)
+            board.write(206 + 110 * i, 242, vector(states[-1].output), 0.9)
             if states[0].maximum < states[-1].maximum:
                 board.ring(288, 120 + 36 * i, 28, 26)
-    board.words(14, 242, "blend ÷ sum:", 0.9, at="left")
+    board.write(14, 242, "blend ÷ sum:", 0.9, at="left")
 
 
-def tile(board: Board) -> None:
+def draw_tile(board: Board) -> None:
     width, high, strip, small = 400, 70, BLOCK_Q * N * 4, BLOCK_Q * BLOCK_K * 4
     board.step(
         f"A dashed strip of 64 rows by 8192 scores, {mib(strip):.0f} MiB, and in it, drawn to scale, a narrow shaded "
         f"tile of 64 by 128, {small // 2**10} KiB. Below: a query leaves {HEAD_DIM * BYTES + 4} bytes behind."
     )
     board.erase()
-    board.words(40, 26, f"strip: {BLOCK_Q} × {N} · 4 B = {mib(strip):.0f} MiB", 0.95, at="left")
+    board.write(40, 26, f"strip: {BLOCK_Q} × {N} · 4 B = {mib(strip):.0f} MiB", 0.95, at="left")
     board.line((40, 46), (40 + width, 46), (40 + width, 46 + high), (40, 46 + high), (40, 46), dashed=True)
     board.box(160, 46, width * BLOCK_K / N, high)
     board.hatch(160, 46, width * BLOCK_K / N, high, gap=6)
-    board.words(320, 82, "never there", 0.95)
+    board.write(320, 82, "never there", 0.95)
     board.arrow(190, 144, 167, 120)
-    board.words(40, 158, f"tile: {BLOCK_Q} × {BLOCK_K} · 4 B = {small // 2**10} KiB", 0.95, at="left")
-    board.words(40, 204, "a query leaves: output, one FP32 number", 0.85, at="left")
-    with board.answer():
-        board.words(40, 236, f"{HEAD_DIM} · {BYTES} B + 4 B = {HEAD_DIM * BYTES + 4} B, whatever N", 0.85, at="left")
+    board.write(40, 158, f"tile: {BLOCK_Q} × {BLOCK_K} · 4 B = {small // 2**10} KiB", 0.95, at="left")
+    board.write(40, 204, "a query leaves: output, one FP32 number", 0.85, at="left")
+    with board.withhold():
+        board.write(40, 236, f"{HEAD_DIM} · {BYTES} B + 4 B = {HEAD_DIM * BYTES + 4} B, whatever N", 0.85, at="left")
 
 
-def causal(board: Board) -> None:
+def draw_causal_tiles(board: Board) -> None:
     read = BLOCKS * (BLOCKS + 1) // 2
     board.step(
         "A grid of four by four tiles, queries down and keys across. Above the diagonal the tiles are struck out, on "
@@ -169,129 +170,129 @@ def causal(board: Board) -> None:
     )
     board.erase()
     left, top, side = 80, 40, 48
-    board.words(left + 2 * side, 20, "keys", 0.9)
-    board.words(42, top + 2 * side, "queries", 0.85)
+    board.write(left + 2 * side, 20, "keys", 0.9)
+    board.write(42, top + 2 * side, "queries", 0.85)
     board.grid(left, top, 4, 4, side, side)
-    with board.answer():
+    with board.withhold():
         for i in range(4):
             for j in range(i + 1, 4):
                 x, y = left + j * side, top + i * side
                 board.strike(x + 9, y + side - 9, x + side - 9, y + 9)
             board.hatch(left + i * side, top + i * side, side, side)
         for i, text in enumerate(("above: never read", "on it: masked", "below: whole")):
-            board.words(292, 58 + 30 * i, text, 0.85, at="left")
-        board.words(292, 166, f"{BLOCKS} · {BLOCKS + 1} ÷ 2 = {read}", 0.9, at="left")
-        board.words(292, 194, f"of {BLOCKS**2}:  {100 * read / BLOCKS**2:.0f} %", 0.9, at="left")
+            board.write(292, 58 + 30 * i, text, 0.85, at="left")
+        board.write(292, 166, f"{BLOCKS} · {BLOCKS + 1} ÷ 2 = {read}", 0.9, at="left")
+        board.write(292, 194, f"of {BLOCKS**2}:  {100 * read / BLOCKS**2:.0f} %", 0.9, at="left")
 
 
-def traffic(board: Board) -> None:
-    both, programs = 2 * N * HEAD_DIM * BYTES, N // BLOCK_Q
-    asked = requested_bytes(N, HEAD_DIM, BYTES, BLOCK_Q)
-    beside = qkvo_bytes(N, HEAD_DIM, BYTES) - both  # Q and the output, once
-    through = fused_traffic(N, HEAD_DIM, BYTES)[0].read
+def draw_traffic(board: Board) -> None:
+    kv_bytes, programs = 2 * N * HEAD_DIM * BYTES, N // BLOCK_Q
+    requested = requested_bytes(N, HEAD_DIM, BYTES, BLOCK_Q)
+    qo_bytes = qkvo_bytes(N, HEAD_DIM, BYTES) - kv_bytes  # Q and the output, once
+    hbm_bytes = fused_traffic(N, HEAD_DIM, BYTES)[0].read
     board.step(
         f"HBM as a line, above it L2 as a box, and a row of {programs} programs. An arrow leads from L2 to each, "
-        f"and one from HBM to L2. {mb(asked):.0f} MB are asked for, {mb(through):.1f} MB come through HBM."
+        f"and one from HBM to L2. {mb(requested):.0f} MB are asked for, {mb(hbm_bytes):.1f} MB come through HBM."
     )
     board.erase()
-    board.words(14, 22, f"K, V: {mib(both):.0f} MiB", 0.85, at="left")
+    board.write(14, 22, f"K, V: {mib(kv_bytes):.0f} MiB", 0.85, at="left")
     for i in range(8):
         board.box(40 + 52 * i, 42, 38, 26)
         board.arrow(150 + 23 * i, 106, 59 + 52 * i, 72, width=1.6)
     board.box(130, 108, 200, 34, "L2", 1)
     board.line((40, 206), (440, 206), width=3.2)
-    board.words(466, 222, "HBM", 0.85, at="right")
-    with board.answer():
-        board.words(466, 22, f"{N} ÷ {BLOCK_Q} = {programs} programs", 0.85, at="right")
+    board.write(466, 222, "HBM", 0.85, at="right")
+    with board.withhold():
+        board.write(466, 22, f"{N} ÷ {BLOCK_Q} = {programs} programs", 0.85, at="right")
         board.arrow(230, 202, 230, 148)
-        board.words(346, 126, f"asked: {mb(asked):.0f} MB", 0.85, at="left")
-        board.words(246, 178, f"{mb(through):.1f} MB", 0.9, at="left")
-        board.words(14, 246, f"{programs} · {mib(both):.0f} MiB + {mib(beside):.0f} MiB (Q, O)", 0.85, at="left")
+        board.write(346, 126, f"asked: {mb(requested):.0f} MB", 0.85, at="left")
+        board.write(246, 178, f"{mb(hbm_bytes):.1f} MB", 0.9, at="left")
+        board.write(14, 246, f"{programs} · {mib(kv_bytes):.0f} MiB + {mib(qo_bytes):.0f} MiB (Q, O)", 0.85, at="left")
 
 
-def one_number(board: Board) -> None:
+def draw_lse(board: Board) -> None:
     last = block_states(Q[1])[-1]
     dots = [dot(Q[1], key) for key in K]
-    shares = [power(each) / power(round(last.lse)) for each in dots]
+    weights = [power_of_two(each) / power_of_two(round(last.lse)) for each in dots]
     board.step(
         f"Query 2: maximum {last.maximum} and sum {number(last.total)} become one number, lse {number(last.lse)}. A "
-        f"share is 2 to the power of its dot product minus {number(last.lse)}: {', '.join(map(number, shares))}."
+        f"share is 2 to the power of its dot product minus {number(last.lse)}: {', '.join(map(number, weights))}."
     )
     board.erase()
-    board.words(30, 34, f"query 2:   max {last.maximum},  sum {number(last.total)}", 1, at="left")
-    end = board.words(30, 78, f"lse = {last.maximum} + log_{{2}} {number(last.total)} =", 1.15, at="left")[2]
-    board.words(end + 22, 78, number(last.lse), 1.15)
+    board.write(30, 34, f"query 2:   max {last.maximum},  sum {number(last.total)}", 1, at="left")
+    end = board.write(30, 78, f"lse = {last.maximum} + log_{{2}} {number(last.total)} =", 1.15, at="left")[2]
+    board.write(end + 22, 78, number(last.lse), 1.15)
     board.ring(end + 22, 78, 36, 34)
-    board.words(30, 134, "dot products", 0.9, at="left")
-    for i, (each, share) in enumerate(zip(dots, shares, strict=True)):
+    board.write(30, 134, "dot products", 0.9, at="left")
+    for i, (each, weight) in enumerate(zip(dots, weights, strict=True)):
         x = 220 + 90 * i
-        board.words(x, 134, str(each), 1)
-        board.words(x, 172, f"2^{{{each} - {number(last.lse)}}}", 1.1)
-        with board.answer():
-            board.words(x, 212, number(share), 1)
-    board.words(30, 172, "share", 0.9, at="left")
-    board.words(30, 250, "no maximum, no sum, any order", 0.85, at="left")
+        board.write(x, 134, str(each), 1)
+        board.write(x, 172, f"2^{{{each} - {number(last.lse)}}}", 1.1)
+        with board.withhold():
+            board.write(x, 212, number(weight), 1)
+    board.write(30, 172, "share", 0.9, at="left")
+    board.write(30, 250, "no maximum, no sum, any order", 0.85, at="left")
 
 
-def line(board: Board, query: int, row: Backward, begin: int = 0, end: int = 5) -> None:
+def draw_gradient_row(board: Board, query: int, row: Backward, begin: int = 0, end: int = 5) -> None:
     """A row of the table of step 7 and 8, or some of its columns; 0 is its first."""
-    cells = [query + 1, *(", ".join(map(number, each)) for each in (row.dp, [row.average], row.above, row.ds))]
-    board.table(30 + sum(COLUMNS[:begin]), 72 + 42 * query, [cells[begin:end]], COLUMNS[begin:], size=0.8)
+    cells = [query + 1, *(", ".join(map(number, each)) for each in (row.dp, [row.average], row.excess, row.ds))]
+    board.table(30 + sum(COLUMN_WIDTHS[:begin]), 72 + 42 * query, [cells[begin:end]], COLUMN_WIDTHS[begin:], size=0.8)
 
 
-def average(board: Board) -> None:
+def draw_average(board: Board) -> None:
     row, out = backward(0), block_states(Q[0])[-1].output
-    terms = " + ".join(f"{number(share)} · {dp}" for share, dp in zip(row.shares, row.dp, strict=True))
+    terms = " + ".join(f"{number(weight)} · {dp}" for weight, dp in zip(row.weights, row.dp, strict=True))
     board.step(
-        f"The first row of a table: dP {vector(row.dp)}, D {number(row.average)}, dP minus D {vector(row.above)}, dS "
+        f"The first row of a table: dP {vector(row.dp)}, D {number(row.average)}, dP minus D {vector(row.excess)}, dS "
         f"{vector(row.ds)}. Below, the average D in two ways: as a sum over the row, and as dO times O."
     )
     board.erase()
-    board.table(30, 28, [["row", "dP", "D", "dP - D", "dS"]], COLUMNS, size=0.95)
+    board.table(30, 28, [["row", "dP", "D", "dP - D", "dS"]], COLUMN_WIDTHS, size=0.95)
     board.line((14, 48), (466, 48))
-    line(board, 0, row, 0, 2)
-    with board.answer():
-        line(board, 0, row, 2)
+    draw_gradient_row(board, 0, row, 0, 2)
+    with board.withhold():
+        draw_gradient_row(board, 0, row, 2)
     with board.group("why"):
-        board.words(30, 116, f"dO = {vector(GRADIENT[0])}    O = {vector(out)}", 0.9, at="left")
-        with board.answer():
-            board.words(30, 152, f"D, the long way:  {terms} = {number(dot(row.shares, row.dp))}", 0.8, at="left")
-            board.words(30, 188, f"D = dO · O = {number(row.average)}", 1, at="left")
-        board.words(30, 230, f"dS = shares · (dP - D),  shares {', '.join(map(number, row.shares))}", 0.8, at="left")
+        board.write(30, 116, f"dO = {vector(OUTPUT_GRADIENT[0])}    O = {vector(out)}", 0.9, at="left")
+        with board.withhold():
+            board.write(30, 152, f"D, the long way:  {terms} = {number(dot(row.weights, row.dp))}", 0.8, at="left")
+            board.write(30, 188, f"D = dO · O = {number(row.average)}", 1, at="left")
+        board.write(30, 230, f"dS = shares · (dP - D),  shares {', '.join(map(number, row.weights))}", 0.8, at="left")
 
 
-def gradients(board: Board) -> None:
+def draw_gradients(board: Board) -> None:
     rows = [backward(query) for query in range(3)]
-    said = "; ".join(vector(row.ds) for row in rows[1:])
+    ds = "; ".join(vector(row.ds) for row in rows[1:])
     board.step(
-        f"The table has two more rows; their dS is {said}. Each row of dS adds up to 0, and the third has only zeros."
+        f"The table has two more rows; their dS is {ds}. Each row of dS adds up to 0, and the third has only zeros."
     )
     board.erase("why")
-    line(board, 1, rows[1])
-    board.words(30, 208, "each row of dS adds up to 0", 0.95, at="left")
-    with board.answer():
-        line(board, 2, rows[2])
-        board.words(30, 242, f"row 3: outputs add up to {sum(block_states(Q[2])[-1].output)}, always", 0.9, at="left")
+    draw_gradient_row(board, 1, rows[1])
+    board.write(30, 208, "each row of dS adds up to 0", 0.95, at="left")
+    with board.withhold():
+        draw_gradient_row(board, 2, rows[2])
+        board.write(30, 242, f"row 3: outputs add up to {sum(block_states(Q[2])[-1].output)}, always", 0.9, at="left")
 
 
-def ran(board: Board) -> None:
+def draw_backends(board: Board) -> None:
     outputs = [vector(block_states(query)[-1].output) for query in Q]
     board.step(
         f"Above, the demo: a tick behind each output, {', '.join(outputs)}. Below, PyTorch's call with a mask, an "
         "arrow to each of four backends; cuDNN, which it took in our run, has a tick."
     )
     board.erase()
-    board.words(24, 30, "demo: the square is never there, out comes", 0.85, at="left")
+    board.write(24, 30, "demo: the square is never there, out comes", 0.85, at="left")
     for x, output in zip((60, 200, 340), outputs, strict=True):
-        end = board.words(x, 60, output, 0.95, at="left")[2]
-        board.words(end + 20, 60, "✓", 0.95)
+        end = board.write(x, 60, output, 0.95, at="left")[2]
+        board.write(end + 20, 60, "✓", 0.95)
     board.line((14, 82), (466, 82))
     board.box(14, 150, 166, 42, "sdpa(q, k, v, mask)", 0.75)
     for i, name in enumerate(BACKENDS):
         y = 112 + 44 * i
         board.arrow(186, 171, 250, y)
-        board.words(262, y, name, 0.95, at="left")
-    with board.answer():
-        board.words(350, 112 + 44 * BACKENDS.index("cuDNN"), "✓", 1.1)
-        board.words(368, 112 + 44 * BACKENDS.index("cuDNN"), "in our run", 0.85, at="left")
-    board.words(24, 250, "which one ran?", 0.95, at="left")
+        board.write(262, y, name, 0.95, at="left")
+    with board.withhold():
+        board.write(350, 112 + 44 * BACKENDS.index("cuDNN"), "✓", 1.1)
+        board.write(368, 112 + 44 * BACKENDS.index("cuDNN"), "in our run", 0.85, at="left")
+    board.write(24, 250, "which one ran?", 0.95, at="left")

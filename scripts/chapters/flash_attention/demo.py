@@ -11,7 +11,7 @@ from kernels.bench.cost import fused_traffic, mb, requested_bytes
 from kernels.flash.attention import flash_attention
 from kernels.softmax import OnlineSoftmax, exp_below
 from scripts.chapters.demo import DEVICE, plain, table, vector
-from scripts.chapters.flash_attention.board import BLOCK, BLOCK_Q, BYTES, GRADIENT, HEAD_DIM, N
+from scripts.chapters.flash_attention.board import BLOCK, BLOCK_Q, BYTES, HEAD_DIM, OUTPUT_GRADIENT, N
 from scripts.chapters.three_matmuls.worked import K, Q, V
 
 SNIPPET = "flash_by_hand"
@@ -19,7 +19,7 @@ SCALE = log(2)  # so that an exponential is 2 to the power of the dot product
 
 
 def lines() -> Iterator[str]:
-    q, k, v, above = (torch.tensor(rows, dtype=torch.float32) for rows in (Q, K, V, GRADIENT))
+    q, k, v, above = (torch.tensor(rows, dtype=torch.float32) for rows in (Q, K, V, OUTPUT_GRADIENT))
     words = [x[None, None].to(DEVICE).requires_grad_() for x in (q, k, v)]
     out, lse = flash_attention(*words, scale=SCALE, return_lse=True)
     dv = torch.autograd.grad(out, words[2], above[None, None].to(DEVICE))[0][0, 0]

@@ -16,7 +16,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
     rows, moved = [], False
     for query, (a, b) in enumerate(q, 1):
         dots = [a * c + b * d for c, d in k]
-        early, late = state(dots[:2], v), state(dots, v)
+        early, late = state(dots[:2], v[:2]), state(dots, v)
         output = [part / late[1] for part in late[2]]
         if any(10 * number % 1 for number in (*early[2], *late[2], *output)):
             return None
@@ -41,7 +41,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
 def state(dots: list[int], values: list[tuple[int, int]]) -> tuple[int, Fraction, list[Fraction]]:
     top = max(dots)
     terms = [Fraction(2) ** (dot - top) for dot in dots]
-    return top, sum(terms), [sum(t * v[i] for t, v in zip(terms, values, strict=False)) for i in (0, 1)]
+    return top, sum(terms), [sum(t * v[i] for t, v in zip(terms, values, strict=True)) for i in (0, 1)]
 
 
 def plain(number: Fraction) -> str:

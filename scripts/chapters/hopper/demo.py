@@ -34,7 +34,8 @@ def lines() -> Iterator[str]:
     room = int(H100["shared memory per block"].value)
     yield f"bytes: {rings(PLAN):,} of {room:,}; with a third stage {third:,}"
     head = list(range(N // PLAN.block_q, 0, -1))  # of each block of queries, the blocks of keys that it sees
-    pairs = [longest + shortest for longest, shortest in zip(head[: len(head) // 2], reversed(head), strict=False)]
+    half = len(head) // 2
+    pairs = [longest + shortest for longest, shortest in zip(head[:half], reversed(head[half:]), strict=True)]
     alone, paired = (most_blocks(blocks * HEADS) for blocks in (head, pairs))
     yield f"program 0: {alone} blocks, paired {paired}, gain {alone / paired:.2f}; mean {sum(head) * HEADS / SMS:.1f}"
     _, _, single = work_items_of(HEADS, len(head), SMS, True, True)

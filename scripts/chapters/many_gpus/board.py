@@ -18,9 +18,10 @@ KEYS = ((0, 0), (1, 0), (1, 1), (0, 1))
 VALUES = ((9, 0), (0, 9)) * 2
 PART = Part(8192, 16, 16, 128)
 GPUS = 4  # in the drawings
-SPEED, LINK, NETWORK = 640e12, 360e9, 50e9
-TEXT, LAYERS, HEADS, KEY_HEADS, WIDTH = 2**20, 32, 32, 8, 128  # Llama 3 8B
-LEFT, RIGHT = 122, 358  # the middles of the two boards
+FLOP_PER_SECOND, LINK_BANDWIDTH, NETWORK_BANDWIDTH = 640e12, 360e9, 50e9  # bandwidths in bytes a second
+TEXT_TOKENS, LAYERS, HEADS, KV_HEADS, HEAD_DIM = 2**20, 32, 32, 8, 128  # Llama 3 8B
+LEFT_BOARD_X, RIGHT_BOARD_X = 122, 358  # their middles
+COLUMN_WIDTHS = [62, 62, 112, 124]  # of the demo's table of words, from the middle of one to the middle of the next
 
 
 @dataclass(frozen=True)
@@ -39,18 +40,18 @@ def partial(word: int, own: slice) -> Partial:
     return Partial(terms, sum(terms), [each / sum(terms) for each in blend])
 
 
-def boards_of(word: int) -> tuple[Partial, Partial]:
+def partials_of(word: int) -> tuple[Partial, Partial]:
     return partial(word, slice(0, 2)), partial(word, slice(2, 4))
 
 
-def shares(one: Partial, other: Partial) -> tuple[Fraction, Fraction]:
+def weights(one: Partial, other: Partial) -> tuple[Fraction, Fraction]:
     total = one.total + other.total
     return one.total / total, other.total / total
 
 
 def merge(word: int) -> list[Fraction]:
-    one, other = boards_of(word)
-    a, b = shares(one, other)
+    one, other = partials_of(word)
+    a, b = weights(one, other)
     return [a * x + b * y for x, y in zip(one.output, other.output, strict=True)]
 
 
@@ -64,33 +65,34 @@ def plain(number: Fraction | int) -> str:
 
 def board() -> Board:
     board = Board()
-    for draw in (one_gpu, first_word, other_words, schemes, ridge, stretches, home, copier, demo):
+    for draw in (draw_one_gpu, draw_first_word, draw_other_words, draw_schemes, draw_ridge, draw_stretches,
+                 draw_gradient_sent_home, draw_copy_engine, draw_demo):  # fmt: skip
         draw(board)
     return board
 
 
-def one_gpu(board: Board) -> None:
-    token = 2 * LAYERS * KEY_HEADS * WIDTH * 2
-    need, room = TEXT * token, H100["hbm"].value
-    seconds = LAYERS * HEADS * 4 * TEXT**2 * WIDTH / 2 / SPEED
+def draw_one_gpu(board: Board) -> None:
+    token = 2 * LAYERS * KV_HEADS * HEAD_DIM * 2
+    need, room = TEXT_TOKENS * token, H100["hbm"].value
+    seconds = LAYERS * HEADS * 4 * TEXT_TOKENS**2 * HEAD_DIM / 2 / FLOP_PER_SECOND
     board.step(
         f"Two bars: the keys and values of a text, {need >> 30} GiB, and below it the memory of one H100, "
         f"{room / 1e9:.0f} GB, which is much shorter. Under them the attention: {seconds:.0f} seconds."
     )
-    board.words(24, 26, f"Llama 3 8B: {token >> 10} KiB a token", 0.9, at="left")
+    board.write(24, 26, f"Llama 3 8B: {token >> 10} KiB a token", 0.9, at="left")
     bar = 420 / need
     board.box(24, 50, need * bar, 40, f"2²⁰ · {token >> 10} KiB = {need >> 30} GiB", 0.9)
     board.box(24, 102, room * bar, 40, f"one H100: {room / 1e9:.0f} GB", 0.9)
     board.hatch(24 + room * bar, 102, (need - room) * bar, 40, gap=12)
-    board.words(24, 180, f"½ · {LAYERS} · {HEADS} · 4 · (2²⁰)² · {WIDTH} FLOP", 0.9, at="left")
-    board.words(24, 210, f"÷ {SPEED / 1e12:.0f} TFLOP/s", 0.9, at="left")
-    with board.answer():
-        board.words(24, 244, f"= {seconds:.0f} s of attention = {seconds / 60:.1f} minutes", 0.95, at="left")
+    board.write(24, 180, f"½ · {LAYERS} · {HEADS} · 4 · (2²⁰)² · {HEAD_DIM} FLOP", 0.9, at="left")
+    board.write(24, 210, f"÷ {FLOP_PER_SECOND / 1e12:.0f} TFLOP/s", 0.9, at="left")
+    with board.withhold():
+        board.write(24, 244, f"= {seconds:.0f} s of attention = {seconds / 60:.1f} minutes", 0.95, at="left")
 
 
-def first_word(board: Board) -> None:
-    one, other = boards_of(0)
-    a, b = shares(one, other)
+def draw_first_word(board: Board) -> None:
+    one, other = partials_of(0)
+    a, b = weights(one, other)
     board.step(
         f"Two boards side by side, each with two keys and values. Below, word 1 finds the sum {plain(one.total)} and "
         f"{vector(one.output)} at home, {plain(other.total)} and {vector(other.output)} on the other board; weighed, "
@@ -98,53 +100,50 @@ def first_word(board: Board) -> None:
     )
     board.erase()
     with board.group("word"):
-        board.words(240, 128, f"word 1:  q = {vector(QUERIES[0])}", 0.95)
-    for x, name, own, part in ((LEFT, 1, slice(0, 2), one), (RIGHT, 2, slice(2, 4), other)):
+        board.write(240, 128, f"word 1:  q = {vector(QUERIES[0])}", 0.95)
+    for x, name, own, part in ((LEFT_BOARD_X, 1, slice(0, 2), one), (RIGHT_BOARD_X, 2, slice(2, 4), other)):
         keys = "  ".join(vector(key) for key in KEYS[own])
         values = "  ".join(vector(value) for value in VALUES[own])
         board.box(x - 110, 6, 220, 104)
-        board.words(x, 20, f"board {name}", 0.85)
-        board.words(x, 44, f"k  {keys}", 0.85)
-        board.words(x, 68, f"v  {values}", 0.85)
+        board.write(x, 20, f"board {name}", 0.85)
+        board.write(x, 44, f"k  {keys}", 0.85)
+        board.write(x, 68, f"v  {values}", 0.85)
         products = [math.log2(term) for term in part.terms]
         powers = " + ".join(f"2^{{{power:g}}}" for power in products)
         with board.group("word"):
-            board.words(x, 158, f"{powers} = {plain(part.total)}", 0.95)
-            board.words(x, 188, f"→ {vector(part.output)}", 1.0)
+            board.write(x, 158, f"{powers} = {plain(part.total)}", 0.95)
+            board.write(x, 188, f"→ {vector(part.output)}", 1.0)
     with board.group("word"):
-        for x, to in ((LEFT + 60, 210), (RIGHT - 60, 270)):
+        for x, to in ((LEFT_BOARD_X + 60, 210), (RIGHT_BOARD_X - 60, 270)):
             board.line((x, 200), (to, 214))
-    with board.answer(), board.group("word"):
+    with board.withhold(), board.group("word"):
         both = f"{plain(one.total)} + {plain(other.total)}"
-        board.words(240, 228, f"{plain(one.total)} ÷ ({both}) = {a},  {plain(other.total)} ÷ ({both}) = {b}", 0.8)
-        board.words(240, 254, f"{a} · {vector(one.output)} + {b} · {vector(other.output)} = {vector(merge(0))}", 0.95)
+        board.write(240, 228, f"{plain(one.total)} ÷ ({both}) = {a},  {plain(other.total)} ÷ ({both}) = {b}", 0.8)
+        board.write(240, 254, f"{a} · {vector(one.output)} + {b} · {vector(other.output)} = {vector(merge(0))}", 0.95)
 
 
-COLUMNS = [62, 62, 112, 124]  # of the demo's table of words, from the middle of one to the middle of the next
-
-
-def other_words(board: Board) -> None:
+def draw_other_words(board: Board) -> None:
     outputs = ", ".join(vector(merge(word)) for word in range(4))
-    one, other = boards_of(0)
+    one, other = partials_of(0)
     board.step(
         "The two boards, each with the output that it always finds. Below them a line for each word: its query, its "
         f"sum on board 1, its sum on board 2, the two shares, and what comes out: {outputs}."
     )
     board.erase("word")
-    with board.answer():
-        board.words(LEFT, 94, f"always {vector(one.output)}", 0.8)
-        board.words(RIGHT, 94, f"always {vector(other.output)}", 0.8)
-        board.words(240, 254, f"each output adds up to {sum(VALUES[0])}", 0.8)
+    with board.withhold():
+        board.write(LEFT_BOARD_X, 94, f"always {vector(one.output)}", 0.8)
+        board.write(RIGHT_BOARD_X, 94, f"always {vector(other.output)}", 0.8)
+        board.write(240, 254, f"each output adds up to {sum(VALUES[0])}", 0.8)
     board.table(74, 130, [["word", "sum 1", "sum 2", "shares", "output"]], [94, 56, 102, 110, 0], size=0.75)
     for word, query in enumerate(QUERIES):
-        y, sums = 156 + 25 * word, [plain(each.total) for each in boards_of(word)]
-        board.words(16, y, f"{word + 1}.  {vector(query)}", 0.8, at="left")
-        a, b = shares(*boards_of(word))
-        with board.answer() if word else nullcontext():  # the first is known
+        y, sums = 156 + 25 * word, [plain(each.total) for each in partials_of(word)]
+        board.write(16, y, f"{word + 1}.  {vector(query)}", 0.8, at="left")
+        a, b = weights(*partials_of(word))
+        with board.withhold() if word else nullcontext():  # the first is known
             board.table(168, y, [[*sums, f"{a} and {b}", vector(merge(word))]], [56, 102, 110], size=0.8)
 
 
-def schemes(board: Board) -> None:
+def draw_schemes(board: Board) -> None:
     sent = {scheme: sent_bytes(scheme, 8, PART) / 1e6 for scheme in ("ring", "all_gather", "all_to_all")}
     board.step(
         "Three tables of tokens and heads, as one of four GPUs sees them. Ring: its own quarter of the tokens and "
@@ -152,58 +151,59 @@ def schemes(board: Board) -> None:
         f"of eight GPUs sends: {', '.join(f'{each:.0f}' for each in sent.values())} MB."
     )
     board.erase()
-    board.words(240, 13, f"{PART.tokens} tokens · {PART.kv_heads} heads · {PART.head_dim} · K, V · 2 bytes", 0.8)
-    board.words(240, 34, f"= {PART.kv_bytes / 1e6:.1f} MB a part", 0.8)
+    board.write(240, 13, f"{PART.tokens} tokens · {PART.kv_heads} heads · {PART.head_dim} · K, V · 2 bytes", 0.8)
+    board.write(240, 34, f"= {PART.kv_bytes / 1e6:.1f} MB a part", 0.8)
     side, cell, top = 104, 26, 78
     for x, name, shaded in (
         (34, "ring", [(0, 0, side, cell), (0, 2 * cell, side, cell)]),
         (188, "all-gather", [(0, 0, side, side)]),
         (342, "all-to-all", [(0, 0, cell, side)]),
     ):
-        board.words(x + side / 2, 56, name, 0.95)
+        board.write(x + side / 2, 56, name, 0.95)
         board.grid(x, top, 4, 4, cell, cell)
         for left, down, w, h in shaded:
             board.hatch(x + left, top + down, w, h, gap=9)
     board.arrow(20, top + 2.5 * cell, 20, top + 0.6 * cell)
-    board.words(34, 200, "a row: tokens of one GPU, a column: heads", 0.8, at="left")
-    _, _, right, _ = board.words(34, 226, "a GPU of 8 sends", 0.8, at="left")
-    with board.answer():
-        board.words(right + 9, 226, "7 parts, 7 parts, 7/8 of 2 parts", 0.8, at="left")
+    board.write(34, 200, "a row: tokens of one GPU, a column: heads", 0.8, at="left")
+    _, _, right, _ = board.write(34, 226, "a GPU of 8 sends", 0.8, at="left")
+    with board.withhold():
+        board.write(right + 9, 226, "7 parts, 7 parts, 7/8 of 2 parts", 0.8, at="left")
         for x, each in zip((86, 240, 394), sent.values(), strict=True):
-            board.words(x, 252, f"{each:.0f} MB", 1.0)
+            board.write(x, 252, f"{each:.0f} MB", 1.0)
 
 
-def ridge(board: Board) -> None:
-    full, network = (min_tokens_to_overlap(PART, SPEED, link) for link in (LINK, NETWORK))
-    computing = flops_of(PART.tokens**2, PART) / SPEED
-    fetching = PART.kv_bytes / LINK
+def draw_ridge(board: Board) -> None:
+    full, network = (min_tokens_to_overlap(PART, FLOP_PER_SECOND, link) for link in (LINK_BANDWIDTH, NETWORK_BANDWIDTH))
+    computing = flops_of(PART.tokens**2, PART) / FLOP_PER_SECOND
+    fetching = PART.kv_bytes / LINK_BANDWIDTH
     board.step(
         "Time against tokens a GPU: fetching is a straight line, computing a curve that grows with the square. They "
         f"cross at {full:.0f} tokens; from there on computing hides the fetching. Causal {2 * full:.0f}, through a "
         f"network {network:,.0f}."
     )
     board.erase()
-    board.words(24, 26, "4n²d FLOP ÷ 4nd bytes = n FLOP a byte", 0.95, at="left")
-    x0, y0, at, a_token = 40, 224, 262, 0.04  # the corner, where the words begin, and pixels a token
-    board.axis(x0, y0, 200, 172, "", "time")
-    board.words(228, y0 + 18, "tokens a GPU", 0.8, at="right")
-    steep = 44 / full  # fetching is 44 pixels high where both are the same
-    board.line((x0, y0), (x0 + 4400 * a_token, y0 - 4400 * steep))
-    board.curve(lambda x: y0 - steep / full * ((x - x0) / a_token) ** 2, x0, x0 + 3200 * a_token)
-    board.words(x0 + 122, y0 - 157, "n²", 0.9, at="right")
-    board.words(x0 + 176, y0 - 90, "n", 0.9, at="left")
-    board.ring(x0 + full * a_token, y0 - 44, 22, 22)
-    board.words(at, 66, f"at {PART.tokens}: {1e3 * computing:.3f} ms", 0.8, at="left")
-    board.words(at, 90, f"against {1e3 * fetching:.3f} ms", 0.8, at="left")
-    board.words(at, 126, f"{SPEED / 1e12:.0f} TFLOP/s ÷ {LINK / 1e9:.0f} GB/s", 0.75, at="left")
-    with board.answer():
-        board.words(at, 154, f"= {full:.0f}, causal {2 * full:.0f}", 0.95, at="left")
-    board.words(at, 208, f"network, {NETWORK / 1e9:.0f} GB/s:", 0.85, at="left")
-    with board.answer():
-        board.words(at, 236, f"{network:,.0f}, causal {2 * network:,.0f}", 0.85, at="left")
+    board.write(24, 26, "4n²d FLOP ÷ 4nd bytes = n FLOP a byte", 0.95, at="left")
+    corner_x, corner_y, text_x, token_width = 40, 224, 262, 0.04  # the last: pixels a token
+    board.axis(corner_x, corner_y, 200, 172, "", "time")
+    board.write(228, corner_y + 18, "tokens a GPU", 0.8, at="right")
+    slope = 44 / full  # fetching is 44 pixels high where both are the same
+    board.line((corner_x, corner_y), (corner_x + 4400 * token_width, corner_y - 4400 * slope))
+    end_x = corner_x + 3200 * token_width
+    board.curve(lambda x: corner_y - slope / full * ((x - corner_x) / token_width) ** 2, corner_x, end_x)
+    board.write(corner_x + 122, corner_y - 157, "n²", 0.9, at="right")
+    board.write(corner_x + 176, corner_y - 90, "n", 0.9, at="left")
+    board.ring(corner_x + full * token_width, corner_y - 44, 22, 22)
+    board.write(text_x, 66, f"at {PART.tokens}: {1e3 * computing:.3f} ms", 0.8, at="left")
+    board.write(text_x, 90, f"against {1e3 * fetching:.3f} ms", 0.8, at="left")
+    board.write(text_x, 126, f"{FLOP_PER_SECOND / 1e12:.0f} TFLOP/s ÷ {LINK_BANDWIDTH / 1e9:.0f} GB/s", 0.75, at="left")
+    with board.withhold():
+        board.write(text_x, 154, f"= {full:.0f}, causal {2 * full:.0f}", 0.95, at="left")
+    board.write(text_x, 208, f"network, {NETWORK_BANDWIDTH / 1e9:.0f} GB/s:", 0.85, at="left")
+    with board.withhold():
+        board.write(text_x, 236, f"{network:,.0f}, causal {2 * network:,.0f}", 0.85, at="left")
 
 
-def stretches(board: Board) -> None:
+def draw_stretches(board: Board) -> None:
     work = [[pairs(rank, owner, GPUS, 2**20, True, "contiguous") for owner in range(GPUS)] for rank in range(GPUS)]
     squares = [sum(row) / 2**40 for row in work]
     fair = sum(squares) / GPUS
@@ -215,24 +215,24 @@ def stretches(board: Board) -> None:
     )
     board.erase()
     cell, x, y = 44, 24, 44
-    board.words(x, 22, "in stretches", 0.9, at="left")
+    board.write(x, 22, "in stretches", 0.9, at="left")
     board.line((x, y), (x, y + 4 * cell), (x + 4 * cell, y + 4 * cell), (x, y))
     for rank, each in enumerate(squares):
         bottom = y + (rank + 1) * cell
         if rank + 1 < GPUS:
             board.line((x, bottom), (x + (rank + 1) * cell, bottom))
-        board.words(x + (rank + 1) * cell + 14, bottom - cell / 2 + 6, f"{each:g}", 0.95, at="left")
-    *_, end, _ = board.words(x, 246, f"last ÷ first = {most:.0f}", 0.85, at="left")
-    with board.answer():
-        board.words(end + 24, 246, f"last ÷ fair = {mean:.2f}", 0.85, at="left")
-        board.words(290, 22, "fold it", 0.9, at="left")
+        board.write(x + (rank + 1) * cell + 14, bottom - cell / 2 + 6, f"{each:g}", 0.95, at="left")
+    *_, end, _ = board.write(x, 246, f"last ÷ first = {most:.0f}", 0.85, at="left")
+    with board.withhold():
+        board.write(end + 24, 246, f"last ÷ fair = {mean:.2f}", 0.85, at="left")
+        board.write(290, 22, "fold it", 0.9, at="left")
         for rank in range(GPUS):
             board.row(290, y + rank * cell, [rank + 1, 2 * GPUS - rank], w=48, h=34, size=0.95)
-            board.words(396, y + rank * cell + 17, f"GPU {rank + 1}: {fair:g}", 0.85, at="left")
+            board.write(396, y + rank * cell + 17, f"GPU {rank + 1}: {fair:g}", 0.85, at="left")
 
 
-def home(board: Board) -> None:
-    totals = [sum(each.total for each in boards_of(word)) for word in range(4)]
+def draw_gradient_sent_home(board: Board) -> None:
+    totals = [sum(each.total for each in partials_of(word)) for word in range(4)]
     parts = [sum(1 / total for total in totals[i : i + 2]) for i in (0, 2)]
     wrong = 2 * sum(1 / partial(word, slice(0, 2)).total for word in (0, 1))
     board.step(
@@ -241,23 +241,23 @@ def home(board: Board) -> None:
         f"part, it would be {float(wrong):.2f}."
     )
     board.erase()
-    board.words(240, 24, f"sums of the rows: {',  '.join(plain(total) for total in totals)}", 0.95)
-    for x, name, i in ((LEFT, 1, 0), (RIGHT, 2, 2)):
+    board.write(240, 24, f"sums of the rows: {',  '.join(plain(total) for total in totals)}", 0.95)
+    for x, name, i in ((LEFT_BOARD_X, 1, 0), (RIGHT_BOARD_X, 2, 2)):
         board.box(x - 108, 48, 216, 94)
-        board.words(x, 66, f"board {name}{': has value 1' if not i else ''}", 0.85)
-        board.words(x, 92, f"words {i + 1} and {i + 2} look at it", 0.8)
+        board.write(x, 66, f"board {name}{': has value 1' if not i else ''}", 0.85)
+        board.write(x, 92, f"words {i + 1} and {i + 2} look at it", 0.8)
         terms = " + ".join(f"1/{plain(total)}" for total in totals[i : i + 2])
-        with board.answer():
-            board.words(x, 122, f"{terms} = {float(parts[i // 2]):.3f}", 0.9)
-    board.arrow(RIGHT - 30, 148, LEFT + 150, 180)
-    board.words(RIGHT, 178, "home", 0.85)
-    with board.answer():
+        with board.withhold():
+            board.write(x, 122, f"{terms} = {float(parts[i // 2]):.3f}", 0.9)
+    board.arrow(RIGHT_BOARD_X - 30, 148, LEFT_BOARD_X + 150, 180)
+    board.write(RIGHT_BOARD_X, 178, "home", 0.85)
+    with board.withhold():
         total = f"{float(parts[0]):.3f} + {float(parts[1]):.3f} = {float(sum(parts)):.3f}"
-        board.words(LEFT - 96, 196, total, 1.0, at="left")
-    board.words(LEFT - 96, 242, f"lse of a part: 2 · (1/3 + 1/3) = {float(wrong):.2f}, wrong", 0.9, at="left")
+        board.write(LEFT_BOARD_X - 96, 196, total, 1.0, at="left")
+    board.write(LEFT_BOARD_X - 96, 242, f"lse of a part: 2 · (1/3 + 1/3) = {float(wrong):.2f}, wrong", 0.9, at="left")
 
 
-def copier(board: Board) -> None:
+def draw_copy_engine(board: Board) -> None:
     sms = round(H100["sms"].value)
     board.step(
         f"A grid of {sms} SMs, all taken, one of them ringed: it carries a message and starts late. Beside the grid "
@@ -266,35 +266,35 @@ def copier(board: Board) -> None:
     )
     board.erase()
     rows, columns, cell = 6, sms // 6, 13
-    board.words(24, 22, f"{rows} × {columns} = {sms} SMs, all taken", 0.9, at="left")
+    board.write(24, 22, f"{rows} × {columns} = {sms} SMs, all taken", 0.9, at="left")
     board.hatch(24, 40, columns * cell, rows * cell, gap=10)
     board.grid(24, 40, rows, columns, cell, cell)
     board.ring(24 + 18.5 * cell, 40 + 3.5 * cell, 32, 30)
     board.box(346, 56, 110, 46, "copy engine", 0.8)
     board.arrow(401, 130, 401, 106)
-    board.words(401, 144, "from a GPU", 0.8)
-    board.words(24, 174, "an SM", 0.85, at="left")
+    board.write(401, 144, "from a GPU", 0.8)
+    board.write(24, 174, "an SM", 0.85, at="left")
     board.box(136, 160, 220, 28, "its pieces", 0.8)
-    with board.answer():
-        board.words(24, 212, "the late one", 0.85, at="left")
+    with board.withhold():
+        board.write(24, 212, "the late one", 0.85, at="left")
         board.box(136, 198, 52, 28, "carry", 0.8)
         board.box(188, 198, 220, 28, "its pieces", 0.8)
         board.line((408, 166), (408, 252), dashed=True)
-        board.words(400, 244, "the kernel ends", 0.85, at="right")
+        board.write(400, 244, "the kernel ends", 0.85, at="right")
 
 
-def demo(board: Board) -> None:
+def draw_demo(board: Board) -> None:
     board.step(
         "The table of the four words again, with a tick behind each line: the library has found the same outputs, "
         f"{', '.join(vector(merge(word)) for word in range(4))}."
     )
     board.erase()
-    board.words(240, 26, "make run SNIPPET=two_boards BOARD=1", 0.9)
-    board.table(42, 66, [["word", "sum 1", "sum 2", "shares", "merged = alone"]], [*COLUMNS, 0], size=0.8)
+    board.write(240, 26, "make run SNIPPET=two_boards BOARD=1", 0.9)
+    board.table(42, 66, [["word", "sum 1", "sum 2", "shares", "merged = alone"]], [*COLUMN_WIDTHS, 0], size=0.8)
     for word in range(4):
-        y, sums = 102 + 34 * word, [plain(each.total) for each in boards_of(word)]
-        a, b = shares(*boards_of(word))
-        board.table(42, y, [[word + 1, *sums, f"{a} and {b}", vector(merge(word))]], COLUMNS, size=0.95)
-        board.words(461, y - 1, "✓", 0.95)
-    with board.answer():
-        board.words(240, 246, f"decode: {HEADS * (WIDTH + 1) * 4 / 1e3:.1f} kB a layer, however long the text", 0.85)
+        y, sums = 102 + 34 * word, [plain(each.total) for each in partials_of(word)]
+        a, b = weights(*partials_of(word))
+        board.table(42, y, [[word + 1, *sums, f"{a} and {b}", vector(merge(word))]], COLUMN_WIDTHS, size=0.95)
+        board.write(461, y - 1, "✓", 0.95)
+    with board.withhold():
+        board.write(240, 246, f"decode: {HEADS * (HEAD_DIM + 1) * 4 / 1e3:.1f} kB a layer, however long the text", 0.85)

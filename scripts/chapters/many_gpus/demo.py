@@ -13,7 +13,17 @@ from kernels.flash.partial import merge
 from kernels.parallel.local import attend, gradients
 from kernels.reference import attention
 from scripts.chapters.demo import table, vector
-from scripts.chapters.many_gpus.board import HEADS, KEYS, LINK, NETWORK, PART, QUERIES, SPEED, VALUES, WIDTH
+from scripts.chapters.many_gpus.board import (
+    FLOP_PER_SECOND,
+    HEAD_DIM,
+    HEADS,
+    KEYS,
+    LINK_BANDWIDTH,
+    NETWORK_BANDWIDTH,
+    PART,
+    QUERIES,
+    VALUES,
+)
 
 SNIPPET = "two_boards"
 SCALE = log(2)  # powers of 2
@@ -44,11 +54,11 @@ def lines() -> Iterator[str]:
         f"by the lse of a part {sum(lost):.2f}, wrong"
     )
     yield ", ".join(f"{name} {sent_bytes(scheme, 8, PART) / 1e6:.0f} MB" for scheme, name in SCHEMES.items())
-    for name, bandwidth in (("hidden from", LINK), ("over the network from", NETWORK)):
-        full, causal = (min_tokens_to_overlap(PART, SPEED, bandwidth, causal=each) for each in (False, True))
-        form = ",.0f" if bandwidth == NETWORK else ".0f"
+    for name, bandwidth in (("hidden from", LINK_BANDWIDTH), ("over the network from", NETWORK_BANDWIDTH)):
+        full, causal = (min_tokens_to_overlap(PART, FLOP_PER_SECOND, bandwidth, causal=each) for each in (False, True))
+        form = ",.0f" if bandwidth == NETWORK_BANDWIDTH else ".0f"
         yield f"{name} {full:{form}} tokens a GPU, causal {causal:{form}}"
-    yield f"decode: {decode_bytes(HEADS, WIDTH) / 1e3:.1f} kB a layer, however long the text"
+    yield f"decode: {decode_bytes(HEADS, HEAD_DIM) / 1e3:.1f} kB a layer, however long the text"
 
 
 def gradient(q, k, v, out, lse, asks: slice) -> float:

@@ -10,11 +10,11 @@ from itertools import pairwise
 from scripts.chapters.board import Board
 
 WORDS = ((1, 0, 1, 2), (1, 1, 0, 0), (0, 1, 1, 1))
-ASKS = ((1, 0, 0, 0), (0, 1, 0, 0))  # a row for each number that comes out
-OFFERS = ((0, 0, 1, 0), (0, 1, 0, 0))
-HANDS_OVER = ((0, 0, 0, 5), (5, 5, 5, -5))
+W_Q = ((1, 0, 0, 0), (0, 1, 0, 0))  # a row for each number that comes out
+W_K = ((0, 0, 1, 0), (0, 1, 0, 0))
+W_V = ((0, 0, 0, 5), (5, 5, 5, -5))
 HEADS, WIDTH = 8, 512  # of the model whose launches are counted
-SIDE, WORK = 66, 142  # the middle of what stands on the side, and where the rest of the board begins
+SIDE_X, WORK_X = 66, 142  # the middle of what stands on the side, and where the rest of the board begins
 
 Rows = Sequence[Sequence[float]]
 
@@ -24,22 +24,22 @@ def projection(rows: Rows) -> list[list[int]]:
     return [[sum(a * b for a, b in zip(word, row, strict=True)) for row in rows] for word in WORDS]
 
 
-Q, K, V = (projection(rows) for rows in (ASKS, OFFERS, HANDS_OVER))
+Q, K, V = (projection(rows) for rows in (W_Q, W_K, W_V))
 
 
 def products(queries: Rows, keys: Rows) -> list[list[float]]:
     return [[sum(a * b for a, b in zip(query, key, strict=True)) for key in keys] for query in queries]
 
 
-def shares(row: Sequence[float]) -> list[int]:
+def weights(row: Sequence[float]) -> list[int]:
     """In whole per cent, as at the board."""
     terms = [math.exp(each / math.sqrt(2)) for each in row]
     return [round(100 * term / sum(terms)) for term in terms]
 
 
-def blend(percent: Sequence[int]) -> list[float]:
-    seen = list(zip(percent, V, strict=False))
-    return [sum(share * value[i] for share, value in seen) / 100 for i in (0, 1)]
+def weighted_sum(percent: Sequence[int]) -> list[float]:
+    values = V[: len(percent)]  # of the words that the mask lets it see
+    return [sum(weight * value[i] for weight, value in zip(percent, values, strict=True)) / 100 for i in (0, 1)]
 
 
 def vector(numbers: Sequence[float]) -> str:
@@ -48,58 +48,58 @@ def vector(numbers: Sequence[float]) -> str:
 
 def board() -> Board:
     board = Board()
-    cards(board)
-    averages(board)
-    second_head(board)
-    mask(board)
-    one_matrix(board)
-    cells(board)
-    launches(board)
-    squares(board)
+    draw_projections(board)
+    draw_averages(board)
+    draw_second_head(board)
+    draw_mask(board)
+    draw_one_matrix(board)
+    draw_cells(board)
+    draw_launches(board)
+    draw_squares(board)
     return board
 
 
-def on_the_side(board: Board) -> None:
+def draw_head_1_on_side(board: Board) -> None:
     grid = products(Q, K)
-    board.box(12, 12, 2 * (SIDE - 12), 246)
-    board.words(SIDE, 32, "head 1", 0.9)
-    board.matrix(SIDE - 46, 52, grid, w=28, h=24, size=0.85)
+    board.box(12, 12, 2 * (SIDE_X - 12), 246)
+    board.write(SIDE_X, 32, "head 1", 0.9)
+    board.matrix(SIDE_X - 46, 52, grid, w=28, h=24, size=0.85)
     for i, row in enumerate(grid):
-        board.words(SIDE, 152 + 32 * i, vector(blend(shares(row))), 0.9)
+        board.write(SIDE_X, 152 + 32 * i, vector(weighted_sum(weights(row))), 0.9)
 
 
-def cards(board: Board) -> None:
+def draw_projections(board: Board) -> None:
     board.step(
         "Three words of four numbers, and from each an arrow to its query, key and value: "
         f"{'; '.join(f'{vector(q)}, {vector(k)}, {vector(v)}' for q, k, v in zip(Q, K, V, strict=True))}. Below, what "
         "is taken for each. On the side, head 1's dot products and its output."
     )
     with board.group("side"):
-        on_the_side(board)
+        draw_head_1_on_side(board)
     with board.group("work"):
         for x, name in ((196, "x"), (306, "q"), (368, "k"), (436, "v")):
-            board.words(x, 28, name, 1.0)
+            board.write(x, 28, name, 1.0)
         for i, word in enumerate(WORDS):
             y = 62 + 34 * i
-            board.words(196, y, vector(word), 0.85)
+            board.write(196, y, vector(word), 0.85)
             board.arrow(252, y, 272, y)
             if i:
-                with board.answer():
-                    views(board, i, y)
+                with board.withhold():
+                    draw_projections_of_word(board, i, y)
             else:
-                views(board, i, y)
+                draw_projections_of_word(board, i, y)
         for i, rule in enumerate(
             ("q: the 1st and 2nd number", "k: the 3rd and 2nd", "v: 5 · 4th, and", "    5 · (1st + 2nd + 3rd - 4th)")
         ):
-            board.words(WORK + 8, 166 + 26 * i, rule, 0.8, at="left")
+            board.write(WORK_X + 8, 166 + 26 * i, rule, 0.8, at="left")
 
 
-def views(board: Board, i: int, y: float) -> None:
+def draw_projections_of_word(board: Board, i: int, y: float) -> None:
     for x, rows in ((306, Q), (368, K), (436, V)):
-        board.words(x, y, vector(rows[i]), 0.85)
+        board.write(x, y, vector(rows[i]), 0.85)
 
 
-def averages(board: Board) -> None:
+def draw_averages(board: Board) -> None:
     cat, mat = V[0], V[1]
     half = [(a + b) / 2 for a, b in zip(cat, mat, strict=True)]
     board.step(
@@ -108,50 +108,50 @@ def averages(board: Board) -> None:
     )
     board.erase("work")
     with board.group("work"):
-        board.words(WORK + 8, 30, f"cat {vector(cat)}   mat {vector(mat)}", 0.9, at="left")
-        board.words(WORK + 8, 64, f"½ · {vector(cat)} + ½ · {vector(mat)} = {vector(half)}", 0.85, at="left")
-        _, _, end, _ = board.words(WORK + 8, 98, f"a word that is {vector(half)}", 0.85, at="left")
-        with board.answer():
-            board.words(end, 98, ": the same", 0.85, at="left")
-            board.words(WORK + 8, 144, "two heads", 0.9, at="left")
-            board.row(WORK + 108, 128, [*cat, *mat], w=54, h=34)
-            board.line((WORK + 213, 118), (WORK + 213, 172), width=3.2)
-            board.words(WORK + 8, 206, "the width is cut, never the sentence", 0.8, at="left")
-            board.words(WORK + 8, 238, f"{WIDTH} ÷ {HEADS} = {WIDTH // HEADS} numbers a head", 0.9, at="left")
+        board.write(WORK_X + 8, 30, f"cat {vector(cat)}   mat {vector(mat)}", 0.9, at="left")
+        board.write(WORK_X + 8, 64, f"½ · {vector(cat)} + ½ · {vector(mat)} = {vector(half)}", 0.85, at="left")
+        _, _, end, _ = board.write(WORK_X + 8, 98, f"a word that is {vector(half)}", 0.85, at="left")
+        with board.withhold():
+            board.write(end, 98, ": the same", 0.85, at="left")
+            board.write(WORK_X + 8, 144, "two heads", 0.9, at="left")
+            board.row(WORK_X + 108, 128, [*cat, *mat], w=54, h=34)
+            board.line((WORK_X + 213, 118), (WORK_X + 213, 172), width=3.2)
+            board.write(WORK_X + 8, 206, "the width is cut, never the sentence", 0.8, at="left")
+            board.write(WORK_X + 8, 238, f"{WIDTH} ÷ {HEADS} = {WIDTH // HEADS} numbers a head", 0.9, at="left")
 
 
-def second_head(board: Board) -> None:
+def draw_second_head(board: Board) -> None:
     grid = products(K, Q)
-    outputs = [blend(shares(row)) for row in grid]
+    outputs = [weighted_sum(weights(row)) for row in grid]
     board.step(
         "Head 2's grid is head 1's on its side. Its shares in per cent, and its outputs beside those of head 1: "
         f"{', '.join(map(vector, outputs))}."
     )
     board.erase("work")
-    board.words(WORK + 62, 32, "head 2", 0.9)
-    board.matrix(WORK + 16, 52, grid, w=28, h=24, size=0.85)
-    board.words(WORK + 140, 64, "head 1's on its side", 0.8, at="left")
-    board.words(WORK + 140, 90, "q and k exchanged", 0.8, at="left")
+    board.write(WORK_X + 62, 32, "head 2", 0.9)
+    board.matrix(WORK_X + 16, 52, grid, w=28, h=24, size=0.85)
+    board.write(WORK_X + 140, 64, "head 1's on its side", 0.8, at="left")
+    board.write(WORK_X + 140, 90, "q and k exchanged", 0.8, at="left")
     for i, (row, output) in enumerate(zip(grid, outputs, strict=True)):
         y = 152 + 32 * i
-        percent = "  ".join(map(str, shares(row)))
+        percent = "  ".join(map(str, weights(row)))
         if i:
-            with board.answer():
+            with board.withhold():
                 draw_blend(board, y, output, percent)
         else:
             draw_blend(board, y, output, percent)
-    board.words(WORK + 8, 247, "each pair adds up to 10", 0.8, at="left")
+    board.write(WORK_X + 8, 247, "each pair adds up to 10", 0.8, at="left")
 
 
 def draw_blend(board: Board, y: float, output: Sequence[float], percent: str) -> None:
-    board.words(WORK + 62, y, vector(output), 0.9)
-    board.words(WORK + 140, y, f"from  {percent} %", 0.85, at="left")
+    board.write(WORK_X + 62, y, vector(output), 0.9)
+    board.write(WORK_X + 140, y, f"from  {percent} %", 0.85, at="left")
 
 
-def mask(board: Board) -> None:
+def draw_mask(board: Board) -> None:
     grid = products(Q, K)
-    outputs = [blend(shares(row[: i + 1])) for i, row in enumerate(grid)]
-    late = shares(grid[1])[:2]
+    outputs = [weighted_sum(weights(row[: i + 1])) for i, row in enumerate(grid)]
+    late = weights(grid[1])[:2]
     board.step(
         "Head 1 stays on the side. Beside it its grid, large; the upper right half, above a thick staircase, has minus "
         f"infinity in it. Behind the rows the causal outputs {', '.join(map(vector, outputs))}. Below, what a mask "
@@ -160,26 +160,26 @@ def mask(board: Board) -> None:
     board.erase(keep=("side",))
     x, y, w, h = 152, 34, 60, 42
     board.grid(x, y, 3, 3, w, h)
-    board.words(x, 18, "q · k, before ÷ √2 and softmax", 0.8, at="left")
+    board.write(x, 18, "q · k, before ÷ √2 and softmax", 0.8, at="left")
     edge = [(x + i * w, y + (i + down) * h) for i in range(4) for down in (-1, 0)][1:]
     board.line((x, y), *[point for point in edge if point[1] >= y], width=4.2)
     for i, row in enumerate(grid):
         for j, each in enumerate(row):
-            board.words(x + (j + 0.5) * w, y + (i + 0.5) * h, "-∞" if j > i else f"{each:g}", 0.95)
+            board.write(x + (j + 0.5) * w, y + (i + 0.5) * h, "-∞" if j > i else f"{each:g}", 0.95)
         board.arrow(x + 3 * w + 12, y + (i + 0.5) * h, x + 3 * w + 44, y + (i + 0.5) * h)
         if i:
-            with board.answer():
-                board.words(x + 3 * w + 96, y + (i + 0.5) * h, vector(outputs[i]), 1.0)
+            with board.withhold():
+                board.write(x + 3 * w + 96, y + (i + 0.5) * h, vector(outputs[i]), 1.0)
         else:
-            board.words(x + 3 * w + 96, y + (i + 0.5) * h, vector(outputs[i]), 1.0)
-    with board.answer():
-        board.words(x, 186, "hidden after softmax:", 0.85, at="left")
-        board.words(x + 20, 210, f"row 2 keeps {late[0]} + {late[1]} %", 0.85, at="left")
-        board.words(x, 242, "nothing to see: 0/0 = NaN.  We say 0", 0.8, at="left")
+            board.write(x + 3 * w + 96, y + (i + 0.5) * h, vector(outputs[i]), 1.0)
+    with board.withhold():
+        board.write(x, 186, "hidden after softmax:", 0.85, at="left")
+        board.write(x + 20, 210, f"row 2 keeps {late[0]} + {late[1]} %", 0.85, at="left")
+        board.write(x, 242, "nothing to see: 0/0 = NaN.  We say 0", 0.8, at="left")
 
 
-def one_matrix(board: Board) -> None:
-    both = [[rows[j][i] for rows in (ASKS, OFFERS) for j in (0, 1)] for i in range(4)]
+def draw_one_matrix(board: Board) -> None:
+    both = [[rows[j][i] for rows in (W_Q, W_K) for j in (0, 1)] for i in range(4)]
     queries = [a + b for a, b in zip(Q, K, strict=True)]
     board.step(
         "X times one matrix, W1 and W2 side by side, is Q1 and Q2 side by side: rows "
@@ -188,64 +188,64 @@ def one_matrix(board: Board) -> None:
     board.erase()
     w, h, y = 27, 26, 70
     for x, name in ((82, "X"), (200, "W_{1}"), (262, "W_{2}"), (364, "Q_{1}"), (424, "Q_{2}")):
-        board.words(x, 36, name, 1.0)
+        board.write(x, 36, name, 1.0)
     board.matrix(24, y, WORDS, w=w, h=h)
-    board.words(154, y + 1.5 * h, "·", 1.4)
+    board.write(154, y + 1.5 * h, "·", 1.4)
     board.matrix(172, y, both, w=w, h=h)
-    board.words(312, y + 1.5 * h, "=", 1.1)
-    with board.answer():
+    board.write(312, y + 1.5 * h, "=", 1.1)
+    with board.withhold():
         board.matrix(336, y, queries, w=w, h=h)
     for x, rows in ((172, 4), (336, 3)):
         board.line((x + 4 + 2 * w, y - 14), (x + 4 + 2 * w, y + rows * h + 12), dashed=True)
-    board.words(240, 222, "one multiplication, cut afterwards", 0.95)
-    board.words(240, 250, "the cut moves no number", 0.85)
+    board.write(240, 222, "one multiplication, cut afterwards", 0.95)
+    board.write(240, 250, "the cut moves no number", 0.85)
 
 
-def cells(board: Board) -> None:
+def draw_cells(board: Board) -> None:
     heads, words, numbers = 2, 3, 2
-    mine = [head * words * numbers + i for head in range(heads) for i in range(numbers)]
-    steps = [b - a for a, b in pairwise(mine)]
+    word_cells = [head * words * numbers + i for head in range(heads) for i in range(numbers)]
+    steps = [b - a for a, b in pairwise(word_cells)]
     board.step(
         f"Twelve cells in a line, 0 to {heads * words * numbers - 1}, and below each the word it belongs to. Cells "
-        f"{', '.join(map(str, mine))} are ringed; the steps between them are {', '.join(map(str, steps))}."
+        f"{', '.join(map(str, word_cells))} are ringed; the steps between them are {', '.join(map(str, steps))}."
     )
     board.erase()
     x, y, w, h = 24, 70, 36, 34
-    board.words(x + 3 * w, 28, "head 1", 0.9)
-    board.words(x + 9 * w, 28, "head 2", 0.9)
+    board.write(x + 3 * w, 28, "head 1", 0.9)
+    board.write(x + 9 * w, 28, "head 2", 0.9)
     board.grid(x, y, 1, 12, w, h)
     for i in range(heads * words * numbers):
-        board.words(x + (i + 0.5) * w, y + h / 2, str(i), 0.9)
-    with board.answer():
+        board.write(x + (i + 0.5) * w, y + h / 2, str(i), 0.9)
+    with board.withhold():
         for i in range(heads * words * numbers):
-            board.words(x + (i + 0.5) * w, y + h + 30, str(i // numbers % words + 1), 0.8)
-        board.words(x, y + h + 58, "below: whose number, word 1, 2 or 3", 0.8, at="left")
+            board.write(x + (i + 0.5) * w, y + h + 30, str(i // numbers % words + 1), 0.8)
+        board.write(x, y + h + 58, "below: whose number, word 1, 2 or 3", 0.8, at="left")
     board.line((x + 6 * w, 20), (x + 6 * w, y + h + 44), dashed=True)
-    board.words(x, 204, "word 1:", 0.9, at="left")
+    board.write(x, 204, "word 1:", 0.9, at="left")
     plain = list(range(heads * numbers))
-    whose = sorted({i // numbers % words + 1 for i in plain})
-    view = f"view: {', '.join(map(str, plain))}.  Words {whose[0]} and {whose[1]} in one row"
-    with board.answer():
+    words_in_view = sorted({i // numbers % words + 1 for i in plain})
+    view = f"view: {', '.join(map(str, plain))}.  Words {words_in_view[0]} and {words_in_view[1]} in one row"
+    with board.withhold():
         for at in (0, 6):
             board.ring(x + (at + 1) * w, y + h / 2, 2 * w + 4, h + 20)
-        board.words(x + 78, 204, f"steps {', '.join(map(str, steps))}:  no stride does that, copy", 0.9, at="left")
-        board.words(x, 242, view, 0.9, at="left")
+        board.write(x + 78, 204, f"steps {', '.join(map(str, steps))}:  no stride does that, copy", 0.9, at="left")
+        board.write(x, 242, view, 0.9, at="left")
 
 
-def launches(board: Board) -> None:
-    told = (6 * HEADS, 3 + 1 + 1 + 1)
-    counted = (7 * HEADS + 2, told[1] + 3)
+def draw_launches(board: Board) -> None:
+    expected = (6 * HEADS, 3 + 1 + 1 + 1)
+    profiled = (7 * HEADS + 2, expected[1] + 3)
     board.step(
         "Two pairs of bars, host and GPU. Short kernels: the GPU waits between them. Long kernels: the host is done "
-        f"early. Below, the launches of loop and all at once, as told, {told[0]} and {told[1]}, and as the profiler "
-        f"counts, {counted[0]} and {counted[1]}."
+        f"early. Below, the launches of loop and all at once, as told, {expected[0]} and {expected[1]}, and as the "
+        f"profiler counts, {profiled[0]} and {profiled[1]}."
     )
     board.erase()
     x, h = 84, 20
     for y, name, long in ((16, "short", 22), (92, "long", 58)):
-        board.words(x - 12, y + h / 2, "host", 0.8, at="right")
-        board.words(x - 12, y + 38, "GPU", 0.8, at="right")
-        board.words(x + 372, y + 24, name, 0.9, at="right")
+        board.write(x - 12, y + h / 2, "host", 0.8, at="right")
+        board.write(x - 12, y + 38, "GPU", 0.8, at="right")
+        board.write(x + 372, y + 24, name, 0.9, at="right")
         begin = 0.0
         for i in range(5):
             board.line((x + 44 * i, y), (x + 44 * i + 40, y), (x + 44 * i + 40, y + h), (x + 44 * i, y + h),
@@ -253,21 +253,21 @@ def launches(board: Board) -> None:
             begin = max(begin, 44.0 * i + 22)
             board.box(x + begin, y + 28, long - 4, h)
             begin += long
-    with board.answer(), board.group("counted"):
+    with board.withhold(), board.group("counted"):
         board.table(230, 172, [["3 projections, QKᵀ, softmax, ×V", "all of them"]], [188], size=0.8)
     with board.group("counted"):
-        board.words(22, 206, "loop", 0.9, at="left")
-        board.words(22, 242, "at once", 0.9, at="left")
+        board.write(22, 206, "loop", 0.9, at="left")
+        board.write(22, 242, "at once", 0.9, at="left")
     for y, parts, all_of_it in (
-        (206, f"{3 * HEADS} + {HEADS} + {HEADS} + {HEADS} = {told[0]}", f"7h + 2 = {counted[0]}"),
-        (242, f"3 + 1 + 1 + 1 = {told[1]}", f"{counted[1]}"),
+        (206, f"{3 * HEADS} + {HEADS} + {HEADS} + {HEADS} = {expected[0]}", f"7h + 2 = {profiled[0]}"),
+        (242, f"3 + 1 + 1 + 1 = {expected[1]}", f"{profiled[1]}"),
     ):
-        with board.answer(), board.group("counted"):
-            board.words(306, y, parts, 0.9, at="right")
-            board.words(468, y, all_of_it, 0.95, at="right")
+        with board.withhold(), board.group("counted"):
+            board.write(306, y, parts, 0.9, at="right")
+            board.write(468, y, all_of_it, 0.95, at="right")
 
 
-def squares(board: Board) -> None:
+def draw_squares(board: Board) -> None:
     words = 128
     board.step(
         f"{HEADS} squares of N by N, one behind the other, above the launches of both forms. Beside them: from "
@@ -280,7 +280,7 @@ def squares(board: Board) -> None:
     for i in range(1, HEADS):
         x, y = left + gap * i, top - gap * i
         board.line((x, y + gap), (x, y), (x + side, y), (x + side, y + side), (x + side - gap, y + side))
-    board.words(222, 32, f"launches: {7 * HEADS + 2} → 9", 0.95, at="left")
-    with board.answer():
-        board.words(222, 64, f"squares: {HEADS} → {HEADS}", 0.95, at="left")
-    board.words(222, 112, f"{HEADS} · {words}² = {HEADS * words**2:,} scores", 0.9, at="left")
+    board.write(222, 32, f"launches: {7 * HEADS + 2} → 9", 0.95, at="left")
+    with board.withhold():
+        board.write(222, 64, f"squares: {HEADS} → {HEADS}", 0.95, at="left")
+    board.write(222, 112, f"{HEADS} · {words}² = {HEADS * words**2:,} scores", 0.9, at="left")

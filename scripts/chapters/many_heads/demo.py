@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from kernels.multihead import LoopedMultiHeadAttention, MultiHeadAttention
 from kernels.reference import weights
 from scripts.chapters.demo import DEVICE, percents, table, vector
-from scripts.chapters.many_heads.board import ASKS, HANDS_OVER, HEADS, OFFERS, WIDTH, WORDS
+from scripts.chapters.many_heads.board import HEADS, W_K, W_Q, W_V, WIDTH, WORDS
 
 SNIPPET = "multihead"
 LONG = 128  # words of the squares that are counted
@@ -50,8 +50,8 @@ def by_hand() -> LoopedMultiHeadAttention:
     loop = LoopedMultiHeadAttention(len(WORDS[0]), 2).double().to(DEVICE)
     for parameter in loop.parameters():
         parameter.zero_()
-    for head, (asks, offers) in zip(loop.heads, ((ASKS, OFFERS), (OFFERS, ASKS)), strict=True):
-        for name, rows in (("query", asks), ("key", offers), ("value", HANDS_OVER)):
+    for head, (asks, offers) in zip(loop.heads, ((W_Q, W_K), (W_K, W_Q)), strict=True):
+        for name, rows in (("query", asks), ("key", offers), ("value", W_V)):
             getattr(head, name).weight.copy_(torch.tensor(rows))
     loop.output.weight.copy_(torch.eye(len(WORDS[0])))
     return loop

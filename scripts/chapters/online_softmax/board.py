@@ -10,29 +10,39 @@ from contextlib import nullcontext
 from kernels.bench.hardware import H100
 from scripts.chapters.board import Board
 from scripts.chapters.online_softmax import worked
-from scripts.chapters.online_softmax.board_readers import LEFT, NEXT, WORK, bug, left, machine, readers, row, words
+from scripts.chapters.online_softmax.board_readers import (
+    LINE_HEIGHT,
+    TABLE_X,
+    WORK_Y,
+    draw_bug,
+    draw_demo_ticks,
+    draw_readers,
+    draw_table_row,
+    draw_what_is_left,
+    write_line,
+)
 from scripts.chapters.online_softmax.worked import BLOCK, ROWS, SCORES, VALUES, WORDS, State, vector
 
-BARS, SHRUNK = 264, 402  # where the bars of the first block begin, and the shrunken ones
+BARS_X, SHRUNK_BARS_X = 264, 402  # where the bars of the first block begin, and the shrunken ones
 
 
 def board() -> Board:
     board = Board()
     parts = worked.block_states()
     after = worked.running_states(parts)
-    overflow(board)
-    safe(board)
-    totals(board, parts, after)
-    proof(board)
-    blends(board, parts, after)
-    bug(board, parts)
-    readers(board, parts)
-    machine(board, after)
-    left(board, after[-1])
+    draw_overflow(board)
+    draw_safe_softmax(board)
+    draw_running_sums(board, parts, after)
+    draw_proof(board)
+    draw_accumulators(board, parts, after)
+    draw_bug(board, parts)
+    draw_readers(board, parts)
+    draw_demo_ticks(board, after)
+    draw_what_is_left(board, after[-1])
     return board
 
 
-def overflow(board: Board) -> None:
+def draw_overflow(board: Board) -> None:
     eleven, ten, twelve = (round(math.exp(power)) for power in (11, 10, 12))
     half = (2 - 2**-10) * 2**15
     board.step(
@@ -45,21 +55,21 @@ def overflow(board: Board) -> None:
     for number, name, aside in ((eleven, "e^{11}", -28), (twelve, "e^{12}", 0)):
         x = 30 + unit * number
         board.line((x, 86), (x, 98))
-        board.words(x + aside, 70, name)
-        board.words(x + aside, 114, f"{number:,.0f}", 0.9)
+        board.write(x + aside, 70, name)
+        board.write(x + aside, 114, f"{number:,.0f}", 0.9)
     end = 30 + unit * half
     board.line((end, 52), (end, 110), width=3.2)
-    board.words(end - 8, 38, f"FP16 ends: {half:,.0f}", 0.9, at="left")
-    with board.answer():
+    board.write(end - 8, 38, f"FP16 ends: {half:,.0f}", 0.9, at="left")
+    with board.withhold():
         cross = 30 + unit * (eleven + ten)
-        board.words(cross, 92, "×", 1.1)
-        board.words(cross + 12, 114, f"{eleven + ten:,.0f}", 0.9)
-        words(board, 168, f"[11, 10]:  {eleven:,.0f} + {ten:,.0f} = {eleven + ten:,.0f} → inf")
-    with board.answer():
-        words(board, 208, f"shares:  {eleven:,.0f} ÷ inf = 0,  {ten:,.0f} ÷ inf = 0")
+        board.write(cross, 92, "×", 1.1)
+        board.write(cross + 12, 114, f"{eleven + ten:,.0f}", 0.9)
+        write_line(board, 168, f"[11, 10]:  {eleven:,.0f} + {ten:,.0f} = {eleven + ten:,.0f} → inf")
+    with board.withhold():
+        write_line(board, 208, f"shares:  {eleven:,.0f} ÷ inf = 0,  {ten:,.0f} ÷ inf = 0")
 
 
-def safe(board: Board) -> None:
+def draw_safe_softmax(board: Board) -> None:
     one_below = math.exp(-1)
     total = 1 + one_below
     board.step(
@@ -68,128 +78,130 @@ def safe(board: Board) -> None:
         "of its rows shaded, 256 KiB, because more does not fit."
     )
     board.erase()
-    fraction(board, 120, 50, "e^{S - M}", "Σ  e^{S - M}")
-    with board.answer():
-        board.words(330, 50, "e^{S - M} = e^{S} / e^{M}", 0.9)
-    with board.answer():
-        words(board, 104, f"[11, 10] → [0, -1]:  1 + {one_below:.3f} = {total:.3f}")
-        words(board, 128, f"shares:  {1 / total:.2f},  {one_below / total:.2f}")
+    draw_fraction(board, 120, 50, "e^{S - M}", "Σ  e^{S - M}")
+    with board.withhold():
+        board.write(330, 50, "e^{S - M} = e^{S} / e^{M}", 0.9)
+    with board.withhold():
+        write_line(board, 104, f"[11, 10] → [0, -1]:  1 + {one_below:.3f} = {total:.3f}")
+        write_line(board, 128, f"shares:  {1 / total:.2f},  {one_below / total:.2f}")
     strip, registers = ROWS * WORDS * 4, int(H100["registers per SM"].value)
-    with board.answer():  # said after it
+    with board.withhold():  # said after it
         board.box(60, 148, 360, 52)
-        board.words(240, 180, f"{ROWS} × {WORDS} · 4 bytes = {strip // 2**20} MiB", 0.9)
-    with board.answer():
+        board.write(240, 180, f"{ROWS} × {WORDS} · 4 bytes = {strip // 2**20} MiB", 0.9)
+    with board.withhold():
         board.hatch(60, 148, 360, 7, gap=10)
-        board.words(60, 216, f"registers: {registers // 2**10} KiB, {registers // (WORDS * 4)} rows", 0.85, at="left")
-    with board.answer():
-        board.words(240, 246, "How do I add up before I know M?")
+        board.write(60, 216, f"registers: {registers // 2**10} KiB, {registers // (WORDS * 4)} rows", 0.85, at="left")
+    with board.withhold():
+        board.write(240, 246, "How do I add up before I know M?")
 
 
-def fraction(board: Board, x: float, y: float, above: str, below: str) -> None:
-    board.words(x, y - 22, above, 1.2)
+def draw_fraction(board: Board, x: float, y: float, above: str, below: str) -> None:
+    board.write(x, y - 22, above, 1.2)
     board.line((x - 70, y), (x + 70, y))
-    board.words(x, y + 26, below, 1.2)
+    board.write(x, y + 26, below, 1.2)
 
 
-def totals(board: Board, parts: list[State], after: list[State]) -> None:
-    said = [f"maximum {state.running_max:g}, sum {state.running_sum:.3f}" for state in after]
+def draw_running_sums(board: Board, parts: list[State], after: list[State]) -> None:
+    states_text = [f"maximum {state.running_max:g}, sum {state.running_sum:.3f}" for state in after]
     board.step(
-        f"Six boxes and the head of a table. The first two scores, struck out, have left {said[0]}: on the right "
-        "their terms as bars. In the corner, e to the minus 1 and minus 2."
+        f"Six boxes and the head of a table. The first two scores, struck out, have left {states_text[0]}: on the "
+        "right their terms as bars. In the corner, e to the minus 1 and minus 2."
     )
     board.erase()
     for i in range(len(after)):
-        board.row(LEFT + 20 + 136 * i, 8, [""] * BLOCK, w=60, h=27)
-    row(board, -1, ["block", "max", "factor", "new", "sum"])
+        board.row(TABLE_X + 20 + 136 * i, 8, [""] * BLOCK, w=60, h=27)
+    draw_table_row(board, -1, ["block", "max", "factor", "new", "sum"])
     with board.group("powers"):
         powers = ",  ".join(f"e^{{-{power}}} = {math.exp(-power):.3f}" for power in (1, 2))
-        board.words(366, 256, powers, 0.75)
-    scores(board, 0)
+        board.write(366, 256, powers, 0.75)
+    draw_scores(board, 0)
     first, factor = [math.exp(score - after[0].running_max) for score in SCORES[:BLOCK]], after[1].factor
-    with board.answer():
-        terms(board, BARS, first)
-        block(board, 0, parts, after)
+    with board.withhold():
+        draw_terms(board, BARS_X, first)
+        draw_block(board, 0, parts, after)
     board.step(
-        f"The next two scores move the maximum: {said[1]}, worked out below. The sheet of paper that lay over the two "
-        "bars is gone, and beside them are both again, shrunk."
+        f"The next two scores move the maximum: {states_text[1]}, worked out below. The sheet of paper that lay over "
+        "the two bars is gone, and beside them are both again, shrunk."
     )
     board.erase("terms")
-    paper(board)
-    scores(board, 1)
-    with board.answer(), board.group("work"):
-        words(board, WORK, "e^{S - 1} → e^{S - 2}")
-    with board.answer():
-        block(board, 1, parts, after)
-    with board.answer():
-        board.lift("paper")
-        terms(board, BARS, first, again=True)
-        terms(board, SHRUNK, [term * factor for term in first])
+    draw_paper(board)
+    draw_scores(board, 1)
+    with board.withhold(), board.group("work"):
+        write_line(board, WORK_Y, "e^{S - 1} → e^{S - 2}")
+    with board.withhold():
+        draw_block(board, 1, parts, after)
+    with board.withhold():
+        board.erase_with_answer("paper")
+        draw_terms(board, BARS_X, first, again=True)
+        draw_terms(board, SHRUNK_BARS_X, [term * factor for term in first])
         with board.group("bars"):
             board.arrow(352, 110, 390, 110)
-            board.words(372, 90, "× e^{-1}", 0.8)
+            board.write(372, 90, "× e^{-1}", 0.8)
     board.step(
-        f"The last two scores in their boxes. Their line: {said[2]}. On the right all six as bars, a pair for each "
-        "block; below, all six at once give the same sum."
+        f"The last two scores in their boxes. Their line: {states_text[2]}. On the right all six as bars, a pair for "
+        "each block; below, all six at once give the same sum."
     )
     board.erase("bars", "terms")
-    scores(board, 2)
+    draw_scores(board, 2)
     different = [f"{math.exp(score - after[-1].running_max):.3g}" for score in sorted(set(SCORES), reverse=True)]
-    with board.answer():
-        block(board, 2, parts, after)
-    with board.answer(), board.group("bars"):
-        pairs(board, after[-1].running_max)
-    with board.answer(), board.group("work"):
-        words(board, WORK + NEXT * 3, f"all six:  2 · ({' + '.join(different)}) = {after[-1].running_sum:.3f}")
+    with board.withhold():
+        draw_block(board, 2, parts, after)
+    with board.withhold(), board.group("bars"):
+        draw_pairs(board, after[-1].running_max)
+    with board.withhold(), board.group("work"):
+        total = f"{after[-1].running_sum:.3f}"
+        write_line(board, WORK_Y + LINE_HEIGHT * 3, f"all six:  2 · ({' + '.join(different)}) = {total}")
 
 
-def terms(board: Board, x: float, bars: Sequence[float], again: bool = False) -> None:
+def draw_terms(board: Board, x: float, bars: Sequence[float], again: bool = False) -> None:
     """The terms of a block as bars, and their sum, which stays where it is while they're under the paper."""
     with board.group("terms"):
         for i, term in enumerate(bars):
             board.box(x + 40 * i, 144 - 66 * term, 22, 66 * term)
-            board.words(x + 40 * i + 11, 132 - 66 * term, f"{term:.3g}", 0.75)
+            board.write(x + 40 * i + 11, 132 - 66 * term, f"{term:.3g}", 0.75)
     if not again:
         with board.group("bars"):
-            board.words(x + 31, 163, f"{sum(bars):.3f}", 0.75)
+            board.write(x + 31, 163, f"{sum(bars):.3f}", 0.75)
 
 
-def paper(board: Board) -> None:
+def draw_paper(board: Board) -> None:
     """A sheet of paper over the first bars, taped at its upper corners."""
-    left, right, top = BARS - 12, BARS + 80, 54
+    left, right, top = BARS_X - 12, BARS_X + 80, 54
     with board.group("paper"):
         board.box(left, top, right - left, 98)
         for x, lean in ((left, -1), (right, 1)):
             board.line((x - 8, top + 8 * lean), (x + 8, top - 8 * lean), width=4.4)
-        board.words(right - 32, top + 14, "paper", 0.75)
+        board.write(right - 32, top + 14, "paper", 0.75)
 
 
-def pairs(board: Board, top: float) -> None:
+def draw_pairs(board: Board, top: float) -> None:
     """All exponentials as bars, measured against one maximum, and what each block is worth."""
     for i in range(len(SCORES) // BLOCK):
         x, terms = 262 + 72 * i, [math.exp(score - top) for score in SCORES[BLOCK * i : BLOCK * (i + 1)]]
         for at, term in enumerate(terms):
             board.box(x + 26 * at, 144 - 66 * term, 22, 66 * term)
-        board.words(x + 24, 162, f"{sum(terms):.3f}", 0.75)
+        board.write(x + 24, 162, f"{sum(terms):.3f}", 0.75)
         if i:
-            board.words(x - 12, 162, "+", 0.75)
+            board.write(x - 12, 162, "+", 0.75)
 
 
-def scores(board: Board, i: int) -> None:
+def draw_scores(board: Board, i: int) -> None:
     for at, score in enumerate(SCORES[BLOCK * i : BLOCK * (i + 1)]):
-        board.words(LEFT + 50 + 136 * i + 60 * at, 21.5, f"{score:g}")
+        board.write(TABLE_X + 50 + 136 * i + 60 * at, 21.5, f"{score:g}")
 
 
-def block(board: Board, i: int, parts: list[State], after: list[State]) -> None:
+def draw_block(board: Board, i: int, parts: list[State], after: list[State]) -> None:
     """The block's line in the table and its working; then its scores are struck out."""
     state, kept = after[i], f"{after[i].factor:.3g}" if i else "-"
-    board.strike(LEFT + 12 + 136 * i, 32, LEFT + 142 + 136 * i, 11)
-    row(board, i, [i + 1, f"{state.running_max:g}", kept, f"{parts[i].running_sum:.3f}", f"{state.running_sum:.3f}"])
+    board.strike(TABLE_X + 12 + 136 * i, 32, TABLE_X + 142 + 136 * i, 11)
+    cells = [i + 1, f"{state.running_max:g}", kept, f"{parts[i].running_sum:.3f}", f"{state.running_sum:.3f}"]
+    draw_table_row(board, i, cells)
     if i:
         with board.group("work"):
-            words(board, WORK + NEXT * i, sums(i, parts, after))
+            write_line(board, WORK_Y + LINE_HEIGHT * i, sum_text(i, parts, after))
 
 
-def sums(i: int, parts: list[State], after: list[State]) -> str:
+def sum_text(i: int, parts: list[State], after: list[State]) -> str:
     """The line of this block, worked out: the old ones by the factor, then the new ones."""
     here = SCORES[BLOCK * i : BLOCK * (i + 1)]
     fresh = " + ".join(f"{math.exp(score - after[i].running_max):.3g}" for score in here)
@@ -200,7 +212,7 @@ def sums(i: int, parts: list[State], after: list[State]) -> str:
     return f"{after[i].factor:.3f} · {old:.3f} = {kept:.3f},   {kept:.3f} + {new:.3f} = {total:.3f}"
 
 
-def proof(board: Board) -> None:
+def draw_proof(board: Board) -> None:
     board.step(
         "The working gives way to three lines: each old term, times e to the old minus the new maximum, has the new; "
         "so has the old sum, and the block's sum is added; it began with minus infinity and a sum of 0."
@@ -214,22 +226,22 @@ def proof(board: Board) -> None:
         "3.  it began with  (-∞, 0)",
     )
     for i, line in enumerate(lines):
-        with board.answer() if i > 1 else nullcontext(), board.group("proof"):
-            words(board, WORK - 4 + 21 * i, line)
+        with board.withhold() if i > 1 else nullcontext(), board.group("proof"):
+            write_line(board, WORK_Y - 4 + 21 * i, line)
 
 
-def blends(board: Board, parts: list[State], after: list[State]) -> None:
-    said = "; ".join(f"{vector(state.accumulator)}, so far {vector(state.output)}" for state in after)
+def draw_accumulators(board: Board, parts: list[State], after: list[State]) -> None:
+    states_text = "; ".join(f"{vector(state.accumulator)}, so far {vector(state.output)}" for state in after)
     board.step(
         f"Under each score its value: {vector(VALUES[0])} under the first three, {vector(VALUES[-1])} under the "
-        f"others. The table has two more columns, accumulator and so far, by blocks: {said}. Below, the second and the "
-        "third worked out, and the check: each accumulator adds up to ten times its sum."
+        f"others. The table has two more columns, accumulator and so far, by blocks: {states_text}. Below, the second "
+        "and the third worked out, and the check: each accumulator adds up to ten times its sum."
     )
     board.erase("proof")
     for i, value in enumerate(VALUES):
-        board.words(LEFT + 47 + 136 * (i // BLOCK) + 60 * (i % BLOCK), 48, vector(value), 0.75)
-    board.line((LEFT + 214, 36), (LEFT + 214, 56))
-    row(board, -1, ["accumulator", "so far"], skip=5)
+        board.write(TABLE_X + 47 + 136 * (i // BLOCK) + 60 * (i % BLOCK), 48, vector(value), 0.75)
+    board.line((TABLE_X + 214, 36), (TABLE_X + 214, 56))
+    draw_table_row(board, -1, ["accumulator", "so far"], skip=5)
     first, second, last = after
     shrunk = [second.factor * part for part in first.accumulator]
     x, y = last.accumulator
@@ -240,9 +252,9 @@ def blends(board: Board, parts: list[State], after: list[State]) -> None:
         f"check:  {x:.2f} + {y:.2f} = 10 · {last.running_sum:.3f}",
     )
     for i, own in enumerate(((), (0, 1), (2,), (3,))):  # the lines that are worked out with each line of the table
-        with board.answer():
+        with board.withhold():
             if i < len(after):
-                row(board, i, [vector(after[i].accumulator), vector(after[i].output)], skip=5)
+                draw_table_row(board, i, [vector(after[i].accumulator), vector(after[i].output)], skip=5)
             with board.group("work"):
                 for line in own:
-                    words(board, WORK + 23 * line, lines[line], 0.8)
+                    write_line(board, WORK_Y + 23 * line, lines[line], 0.8)

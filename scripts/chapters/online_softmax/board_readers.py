@@ -10,20 +10,22 @@ from scripts.chapters.board import Board
 from scripts.chapters.online_softmax import worked
 from scripts.chapters.online_softmax.worked import BLOCK, DIM, ROWS, SCORES, WORDS, State, vector
 
-COLUMNS = [43, 44, 54, 53, 89, 101]  # of the table, from the middle of one to the middle of the next
-LEFT, FIRST, LINE = 26, 94, 24  # its left column, its first row and the height of a row
-WORK, NEXT = 166, 23  # the first line below it, and from one to the next
+COLUMN_WIDTHS = [43, 44, 54, 53, 89, 101]  # of the table, from the middle of one to the middle of the next
+TABLE_X, FIRST_ROW_Y, ROW_HEIGHT = 26, 94, 24  # its left column, its first row and the height of a row
+WORK_Y, LINE_HEIGHT = 166, 23  # the first line below it, and from one to the next
 
 
-def words(board: Board, y: float, text: str, size: float = 0.85) -> None:
-    board.words(LEFT - 14, y, text, size, at="left")
+def write_line(board: Board, y: float, text: str, size: float = 0.85) -> None:
+    board.write(TABLE_X - 14, y, text, size, at="left")
 
 
-def row(board: Board, line: int, cells: list[object], skip: int = 0) -> None:
-    board.table(LEFT + sum(COLUMNS[:skip]), FIRST + LINE * line, [cells], COLUMNS[skip:], size=0.75)
+def draw_table_row(board: Board, line: int, cells: list[object], skip: int = 0) -> None:
+    board.table(
+        TABLE_X + sum(COLUMN_WIDTHS[:skip]), FIRST_ROW_Y + ROW_HEIGHT * line, [cells], COLUMN_WIDTHS[skip:], size=0.75
+    )
 
 
-def bug(board: Board, parts: list[State]) -> None:
+def draw_bug(board: Board, parts: list[State]) -> None:
     wrong = worked.running_states(parts, forget=True)[-1]
     board.step(
         f"Below the table, without rescaling: the new ones add up to {wrong.running_sum:.3f}, the accumulators to "
@@ -42,14 +44,14 @@ def bug(board: Board, parts: list[State]) -> None:
         f"{x:.2f} + {y:.2f} = 10 · {wrong.running_sum:.3f}",
     )
     for own in ((0, 1, 2), (), (3,), (4,)):  # the bars come second
-        with board.answer(), board.group("bug"):
+        with board.withhold(), board.group("bug"):
             for line in own:
-                words(board, WORK - 5 + 22 * line, lines[line], 0.8)
+                write_line(board, WORK_Y - 5 + 22 * line, lines[line], 0.8)
             if not own:
-                weights(board)
+                draw_weights(board)
 
 
-def weights(board: Board) -> None:
+def draw_weights(board: Board) -> None:
     """The two weights of the first block as they are if nobody rescales, a line where each should end."""
     floor, tall = 240, 48
     for i, score in enumerate(SCORES[:BLOCK]):
@@ -58,50 +60,50 @@ def weights(board: Board) -> None:
         board.box(x, floor - tall * used, 40, tall * used)
         board.hatch(x, floor - tall * used, 40, tall * (used - right))
         board.line((x - 5, end), (x + 45, end), width=3.2)
-        board.words(x + 20, floor - tall * used - 12, f"{used:.3g} → {right:.3f}", 0.8)
+        board.write(x + 20, floor - tall * used - 12, f"{used:.3g} → {right:.3f}", 0.8)
 
 
-def readers(board: Board, parts: list[State]) -> None:
+def draw_readers(board: Board, parts: list[State]) -> None:
     rest = worked.merge(parts[1], parts[2])
     whole = worked.merge(parts[0], rest)
-    say = [f"({part.running_max:g}, {part.running_sum:.3f})" for part in (parts[0], rest, whole)]
+    states = [f"({part.running_max:g}, {part.running_sum:.3f})" for part in (parts[0], rest, whole)]
     board.step(
-        f"Below the table: two readers, one with {say[0]}, the other with {say[1]}, and an arrow from each to "
-        f"{say[2]}, worked out below. Beside them the empty state, minus infinity and 0."
+        f"Below the table: two readers, one with {states[0]}, the other with {states[1]}, and an arrow from each to "
+        f"{states[2]}, worked out below. Beside them the empty state, minus infinity and 0."
     )
     board.erase("bug")
     terms = " + ".join(f"{math.exp(score - rest.running_max):.3g}" for score in SCORES[BLOCK:])
     old = f"{whole.factor:.3f} · {parts[0].running_sum:.3f}"
-    with board.answer(), board.group("readers"):
-        board.words(90, 195, say[1], 0.95)
-        words(board, 218, f"{terms} = {rest.running_sum:.3f}", 0.75)
-    with board.answer(), board.group("readers"):
-        board.words(90, 168, say[0], 0.95)
+    with board.withhold(), board.group("readers"):
+        board.write(90, 195, states[1], 0.95)
+        write_line(board, 218, f"{terms} = {rest.running_sum:.3f}", 0.75)
+    with board.withhold(), board.group("readers"):
+        board.write(90, 168, states[0], 0.95)
         board.arrow(150, 169, 206, 178)
         board.arrow(150, 195, 206, 186)
-    with board.answer(), board.group("readers"):
-        board.words(268, 182, say[2], 0.95)
-        words(board, 238, f"{old} + {rest.running_sum:.3f} = {whole.running_sum:.3f}")
-    with board.answer(), board.group("readers"):
-        board.words(400, 172, "nothing read:", 0.75)
-        board.words(400, 194, "(-∞, 0)", 0.95)
+    with board.withhold(), board.group("readers"):
+        board.write(268, 182, states[2], 0.95)
+        write_line(board, 238, f"{old} + {rest.running_sum:.3f} = {whole.running_sum:.3f}")
+    with board.withhold(), board.group("readers"):
+        board.write(400, 172, "nothing read:", 0.75)
+        board.write(400, 194, "(-∞, 0)", 0.95)
 
 
-def machine(board: Board, after: list[State]) -> None:
+def draw_demo_ticks(board: Board, after: list[State]) -> None:
     board.step(
         "A tick behind each line of the table: the demo has printed the same numbers. Below, the maximum plus the "
         f"logarithm of the sum, {after[-1].lse:.3f}."
     )
     last = after[-1]
     with board.group("ticks"):
-        with board.answer():
+        with board.withhold():
             for i in range(len(after)):
-                board.words(467, FIRST + LINE * i, "✓", 0.85)
-        with board.answer():
-            words(board, 258, f"{last.running_max:g} + ln {last.running_sum:.3f} = {last.lse:.3f}")
+                board.write(467, FIRST_ROW_Y + ROW_HEIGHT * i, "✓", 0.85)
+        with board.withhold():
+            write_line(board, 258, f"{last.running_max:g} + ln {last.running_sum:.3f} = {last.lse:.3f}")
 
 
-def left(board: Board, last: State) -> None:
+def draw_what_is_left(board: Board, last: State) -> None:
     kept = ROWS * (DIM + 2) * 4
     board.step(
         "The values are struck out, too. In the last line of the table three things are ringed, and they are all that "
@@ -109,15 +111,19 @@ def left(board: Board, last: State) -> None:
         f"{ROWS} rows is struck out, and beside it stands what is kept of them, {kept / 2**10:g} KiB."
     )
     board.erase("readers", "ticks", "work", "bug", "powers")
-    with board.answer():
-        board.strike(LEFT + 14, 48, LEFT + 416, 48)
-        for x, wide in ((LEFT + COLUMNS[0], 30), (LEFT + sum(COLUMNS[:4]), 50), (LEFT + sum(COLUMNS[:5]), 118)):
-            board.ring(x, FIRST + 2 * LINE, wide, 23)
-    with board.answer():
-        board.box(LEFT - 10, 176, 170, 30, f"{ROWS} × {WORDS}", 0.85)
-        board.strike(LEFT - 14, 210, LEFT + 164, 172)
-        board.arrow(LEFT + 170, 191, LEFT + 204, 191)
-        board.words(LEFT + 213, 191, f"{ROWS} · (1 + 1 + d) numbers", 0.85, at="left")
+    with board.withhold():
+        board.strike(TABLE_X + 14, 48, TABLE_X + 416, 48)
+        for x, wide in (
+            (TABLE_X + COLUMN_WIDTHS[0], 30),
+            (TABLE_X + sum(COLUMN_WIDTHS[:4]), 50),
+            (TABLE_X + sum(COLUMN_WIDTHS[:5]), 118),
+        ):
+            board.ring(x, FIRST_ROW_Y + 2 * ROW_HEIGHT, wide, 23)
+    with board.withhold():
+        board.box(TABLE_X - 10, 176, 170, 30, f"{ROWS} × {WORDS}", 0.85)
+        board.strike(TABLE_X - 14, 210, TABLE_X + 164, 172)
+        board.arrow(TABLE_X + 170, 191, TABLE_X + 204, 191)
+        board.write(TABLE_X + 213, 191, f"{ROWS} · (1 + 1 + d) numbers", 0.85, at="left")
     registers = int(H100["registers per SM"].value) // 2**10
-    with board.answer():
-        words(board, 236, f"d = {DIM}:  {ROWS} · {DIM + 2} · 4 bytes = {kept / 2**10:g} KiB of {registers} KiB")
+    with board.withhold():
+        write_line(board, 236, f"d = {DIM}:  {ROWS} · {DIM + 2} · 4 bytes = {kept / 2**10:g} KiB of {registers} KiB")

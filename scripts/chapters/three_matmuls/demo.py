@@ -10,7 +10,7 @@ import torch
 from kernels.bench.cost import mib, square_bytes
 from kernels.reference import attention, weights
 from scripts.chapters.demo import DEVICE, percents, table, vector
-from scripts.chapters.three_matmuls.board import BYTES, DIM, SHAPE, WORDS
+from scripts.chapters.three_matmuls.board import BYTES, DEMO_SHAPE, DIM, WORDS
 from scripts.chapters.three_matmuls.worked import K, Q, V, number
 
 SNIPPET = "three_matmuls"
@@ -33,9 +33,9 @@ def lines() -> Iterator[str]:
     exactly = ", ".join(f"{value:.3f}" for value in attention(q, k, v)[0].tolist())
     yield f"word 1, shares not rounded: {'  '.join(f'{share:.3f}' for share in shares[0].tolist())} → [{exactly}]"
     yield ""
-    q = torch.zeros(SHAPE, device="meta")
+    q = torch.zeros(DEMO_SHAPE, device="meta")
     grid, output = q @ q.T, attention(q, q, q)
-    yield f"{SHAPE[0]} words: Q {shape(q)}, scores {shape(grid)}, output {shape(output)}"
+    yield f"{DEMO_SHAPE[0]} words: Q {shape(q)}, scores {shape(grid)}, output {shape(output)}"
 
 
 def row_text(row: torch.Tensor) -> str:

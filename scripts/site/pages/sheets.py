@@ -127,7 +127,7 @@ class Sheets:
                 for _ in steps(page.read_text(encoding="utf-8")):
                     empty.step(str(fault))
                     empty.erase()
-                    empty.words(240, 135, "awaits its run")
+                    empty.write(240, 135, "awaits its run")
                 return empty
 
     @cached_property
@@ -143,9 +143,9 @@ class Sheets:
         for name, drawn_board in self.boards.items():
             for step in range(1, drawn_board.steps + 1):
                 yield File.generated(config, f"{BOARDS_FOLDER}/{name}/{step}.svg", content=drawn_board.svg(step))
-                for answers, picture in enumerate(pictures_before_answers(drawn_board, step)):
+                for answers_shown, picture in enumerate(pictures_before_answers(drawn_board, step)):
                     yield File.generated(
-                        config, f"{BOARDS_FOLDER}/{name}/{picture}", content=drawn_board.svg(step, answers)
+                        config, f"{BOARDS_FOLDER}/{name}/{picture}", content=drawn_board.svg(step, answers_shown)
                     )
 
     def lay_out(self, text: str, name: str, home: str, is_own_page: bool = True) -> str:
@@ -211,7 +211,7 @@ class Sheets:
 
 def pictures_before_answers(drawn_board, step: int) -> list[str]:
     """The names of a step's pictures with no answer, with one, and so on to all but the last."""
-    return [f"{step}-ask{answers or ''}.svg" for answers in range(len(drawn_board.answers(step)))]
+    return [f"{step}-ask{answers or ''}.svg" for answers in range(len(drawn_board.answer_numbers(step)))]
 
 
 def format_speech(speech: str) -> str:

@@ -47,7 +47,7 @@ def test_the_shares_are_those_that_a_hand_finds_from_the_exponentials_on_the_boa
         found = worked.program_row(query)
         total = round(sum(found.terms), 3)
         assert [round(100 * term / total) for term in found.terms] == found.shares
-        by_hand = [sum(s * v[i] for s, v in zip(found.shares, worked.VALUES, strict=False)) / 100 for i in (0, 1)]
+        by_hand = [sum(s * v[i] for s, v in zip(found.shares[:3], worked.VALUES, strict=True)) / 100 for i in (0, 1)]
         assert worked.vector(by_hand) == worked.vector(found.output)
 
 

@@ -30,7 +30,7 @@ def test_the_key_is_right(seed):
     output = attention(q, k, v, scale=1.0)[0].tolist()
     assert numbers(shares)[4:] == [round(number, 1) for number in output]
     by_hand = [
-        sum(share * each[i] / 100 for share, each in zip(numbers(shares), v.tolist(), strict=False)) for i in (0, 1)
+        sum(share * each[i] / 100 for share, each in zip(numbers(shares)[:3], v.tolist(), strict=True)) for i in (0, 1)
     ]
     assert numbers(shares)[4:] == [round(number, 1) for number in by_hand]
     wrong = torch.cat([scores, scores.new_zeros(1)])

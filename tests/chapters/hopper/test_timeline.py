@@ -40,11 +40,12 @@ def test_no_bar_of_the_schedule_is_cut():
         choose(figure, "Choose", choice.label)
         bars = [trace for trace in visible(figure) if trace.type == "bar"]
         ends = [start + clocks for trace in bars for start, clocks in zip(trace.base, trace.x, strict=True)]
-        assert ends and max(ends) <= hopper_timeline.SHOWN < figure.layout.xaxis.range[1]
+        assert ends and max(ends) <= hopper_timeline.SHOWN_CLOCKS < figure.layout.xaxis.range[1]
         dots = [
             line
             for trace in visible(figure)
-            for line, text in zip(trace.y, trace.text or [], strict=False)
+            if trace.text
+            for line, text in zip(trace.y, trace.text, strict=True)
             if text == "…"
         ]
         assert hopper_timeline.LINES["tensor cores"] in dots

@@ -14,7 +14,7 @@ ALT = (
     "flash backend stand beside the line of FlashAttention."
 )
 HEAD_DIM, ELEMENT_BYTES = 128, 2  # as in the snippet
-EARLY = 8192  # where PyTorch's backend still lies apart from ours
+LABELLED_N = 8192  # where PyTorch's backend still lies apart from ours
 LENGTHS = [1024 * 2**doubled for doubled in range(11)]
 PREDICTED = [
     (eager_peak_bytes, plot.Style("three lines", "ink", predicted=True)),
@@ -30,10 +30,10 @@ FAILED = plot.Style("out of memory", "ink", symbol="x")
 
 def figure() -> go.Figure:
     rows = records.table("prefill_memory", "forward")
-    tried = records.table("balloon", "limit")
-    longest = tried[-1]["longest"]  # the largest N that fitted
-    at = {row["n"]: row for row in tried}
-    last, failed = at[longest], at[longest + tried[-1]["gap"]]
+    limit_rows = records.table("balloon", "limit")
+    longest = limit_rows[-1]["longest"]  # the largest N that fitted
+    row_by_n = {row["n"]: row for row in limit_rows}
+    last, failed = row_by_n[longest], row_by_n[longest + limit_rows[-1]["gap"]]
 
     fig = go.Figure()
     for count, style in PREDICTED:
@@ -45,11 +45,11 @@ def figure() -> go.Figure:
         fitted = sorted(n for n, peak in peaks.items() if peak)
         hover = f"N = %{{x:,}}, {style.name}: %{{y:,.4g}} MiB"
         fig.add_scatter(x=fitted, y=[peaks[n] for n in fitted], **style.scatter(hover, "markers", size=9, named=None))
-    early = plot.rows_with(rows, form="sdpa_flash", n=EARLY)
+    labelled_rows = plot.rows_with(rows, form="sdpa_flash", n=LABELLED_N)
     plot.add_text(
         fig,
-        [EARLY],
-        [row["peak"] for row in early],
+        [LABELLED_N],
+        [row["peak"] for row in labelled_rows],
         [" PyTorch's flash"],
         textposition="top right",
         role="soft",

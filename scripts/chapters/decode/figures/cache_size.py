@@ -21,33 +21,35 @@ FORMATS = {
     "fp8": plot.Style("FP8", predicted=True),
     "nvfp4": plot.Style("NVFP4", "accent", predicted=True),
 }
-WHOLE = plot.Style("all of an H100's memory", "ink")
+GPU_MEMORY = plot.Style("all of an H100's memory", "ink")
 
 
 def figure() -> go.Figure:
-    token = {row["format"]: row["token"] for row in records.table("kv_cache_size", "formats")}
+    bytes_per_token = {row["format"]: row["token"] for row in records.table("kv_cache_size", "formats")}
 
     def sizes(format: str, heads: int) -> list[float]:
         """In bytes, at each context."""
-        return [token[format] * heads / COUNTED_HEADS * LAYERS * n for n in CONTEXT]
+        return [bytes_per_token[format] * heads / COUNTED_HEADS * LAYERS * n for n in CONTEXT]
 
     def series(heads: int) -> dict:
         """The cache in GiB, and the milliseconds that reading it takes at the least."""
-        every = [sizes(format, heads) for format in FORMATS]
+        sizes_by_format = [sizes(format, heads) for format in FORMATS]
         bandwidth = H100["hbm bandwidth"].value
         return {
-            "y": [[gib(size) for size in own] for own in every],
-            "customdata": [[1e3 * size / bandwidth for size in own] for own in every],
+            "y": [[gib(size) for size in sizes_of_format] for sizes_of_format in sizes_by_format],
+            "customdata": [[1e3 * size / bandwidth for size in sizes_of_format] for sizes_of_format in sizes_by_format],
         }
 
     fig = go.Figure()
     first = series(COUNTED_HEADS)
     hover = "%{name}, %{x:,} tokens: %{y:.3g} GiB, at least %{customdata:.3g} ms to read"
-    for style, y, least in zip(FORMATS.values(), first["y"], first["customdata"], strict=True):
-        fig.add_scatter(x=CONTEXT, y=y, customdata=least, **style.scatter(hover))
+    for style, y, read_ms in zip(FORMATS.values(), first["y"], first["customdata"], strict=True):
+        fig.add_scatter(x=CONTEXT, y=y, customdata=read_ms, **style.scatter(hover))
     memory = gib(H100["hbm"].value)
     fig.add_scatter(
-        x=[CONTEXT[0], CONTEXT[-1]], y=[memory] * 2, **WHOLE.scatter("%{name}: %{y:.3g} GiB", "lines", named="start")
+        x=[CONTEXT[0], CONTEXT[-1]],
+        y=[memory] * 2,
+        **GPU_MEMORY.scatter("%{name}: %{y:.3g} GiB", "lines", named="start"),
     )
     choices = {label: [series(heads), list(range(len(FORMATS)))] for label, heads in HEADS.items()}
     return plot.finish(

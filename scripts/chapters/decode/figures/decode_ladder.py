@@ -34,11 +34,11 @@ def figure() -> go.Figure:
 
 def rungs(rows: list[dict]) -> list[plot.Rung]:
     """The rungs of one setting; the limit of a rung is its bytes at the maker's bandwidth, far above its arithmetic."""
-    found = []
+    measured_rungs = []
     for name, (form, cache) in RUNGS.items():
         (row,) = plot.rows_with(rows, form=form, cache=cache)
         read = row["read"] * 1e12 * row["median"]  # bytes a second, times milliseconds
-        found.append(
+        measured_rungs.append(
             plot.Rung(name, row["median"], limit=read / plot.recorded_gpu("decode_speed")["hbm bandwidth"].value)
         )
-    return [*found, plot.Rung("the limit of its own bytes", found[-1].limit, measured=False)]
+    return [*measured_rungs, plot.Rung("the limit of its own bytes", measured_rungs[-1].limit, measured=False)]

@@ -24,34 +24,36 @@ FORMATS = {"bf16": "BF16", "fp8": "FP8", "nvfp4": "NVFP4"}
 
 def figure() -> go.Figure:
     rows = records.table("decode_speed", "decode")
-    (reached,) = records.table("decode_speed", "sum")
+    (sum_row,) = records.table("decode_speed", "sum")
     settings = {}
     for row in rows:
         settings.setdefault(setting(row), []).append(row)
     settings["all four"] = rows
 
     fig = go.Figure()
-    maker = plot.recorded_gpu("decode_speed")["hbm bandwidth"].value / 1e12
-    lines = [("the maker's bandwidth", True, maker), ("a sum", False, reached["read"])]
-    far = 1.2 * max(map(gigabytes, rows))
+    maker_speed = plot.recorded_gpu("decode_speed")["hbm bandwidth"].value / 1e12
+    lines = [("the maker's bandwidth", True, maker_speed), ("a sum", False, sum_row["read"])]
+    end_gigabytes = 1.2 * max(map(gigabytes, rows))
     for name, predicted, speed in lines:
         style = plot.Style(name, predicted=predicted)
         hover = f"%{{name}}, {speed:.2f} TB/s"
         fig.add_scatter(
-            x=[0, far], y=[0, far / speed], **style.scatter(hover, "lines", named="above" if predicted else None)
+            x=[0, end_gigabytes],
+            y=[0, end_gigabytes / speed],
+            **style.scatter(hover, "lines", named="above" if predicted else None),
         )
     hover = "%{name}, %{customdata[0]}: %{y:.3g} ms for %{x:.3g} GB, error %{customdata[1]:.2g} %"
     first = points(next(iter(settings.values())))
     for index, style in enumerate(FORMS.values()):
-        own = {attribute: values[index] for attribute, values in first.items()}
+        form_values = {attribute: values[index] for attribute, values in first.items()}
         fig.add_scatter(
             textposition="top center",
-            **own,
+            **form_values,
             **style.scatter(hover, "markers+text", size=10, named=None if style.role == "accent" else "end"),
         )
 
-    which = list(range(len(lines), len(fig.data)))
-    choices = {label: [points(chosen), ranges(chosen), which] for label, chosen in settings.items()}
+    form_traces = list(range(len(lines), len(fig.data)))
+    choices = {label: [points(chosen), ranges(chosen), form_traces] for label, chosen in settings.items()}
     fig.update_layout(next(iter(choices.values()))[1])
     return plot.finish(
         fig,
@@ -72,13 +74,16 @@ def gigabytes(row: dict) -> float:
 
 def points(rows: list[dict]) -> dict[str, list[list]]:
     """Of each form: GB, milliseconds, a label where there is room for one, and what the pointer shows."""
-    few = len({(row["batch"], row["heads"]) for row in rows}) == 1
-    own = {form: plot.rows_with(rows, form=form) for form in FORMS}
+    one_setting = len({(row["batch"], row["heads"]) for row in rows}) == 1
+    rows_by_form = {form: plot.rows_with(rows, form=form) for form in FORMS}
     return {
-        "x": [[gigabytes(row) for row in found] for found in own.values()],
-        "y": [[row["median"] for row in found] for found in own.values()],
-        "text": [[label(row) if form == "ours" and few else "" for row in found] for form, found in own.items()],
-        "customdata": [[[title(row), row["error"]] for row in found] for found in own.values()],
+        "x": [[gigabytes(row) for row in form_rows] for form_rows in rows_by_form.values()],
+        "y": [[row["median"] for row in form_rows] for form_rows in rows_by_form.values()],
+        "text": [
+            [label(row) if form == "ours" and one_setting else "" for row in form_rows]
+            for form, form_rows in rows_by_form.items()
+        ],
+        "customdata": [[[title(row), row["error"]] for row in form_rows] for form_rows in rows_by_form.values()],
     }
 
 

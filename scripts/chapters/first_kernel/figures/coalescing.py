@@ -13,22 +13,22 @@ ALT = (
 )
 MEASURED = plot.Style("measured", "accent")
 PREDICTED = plot.Style("predicted", predicted=True)
-GAP, LEVEL = 16, 8  # strides: where we say how far off the prediction is, and from where on it's level
+GAP_STRIDE, LEVEL_STRIDE = 16, 8  # where we say how far off the prediction is, and from where on it's level
 
 
 def figure() -> go.Figure:
     rows = {row["read"]: row["speed"] for row in records.table("coalescing", "reads")}
     speeds = {int(name.removeprefix("stride_")): speed for name, speed in rows.items() if name.startswith("stride_")}
     strides = sorted(speeds)
-    predicted = {stride: speeds[1] / min(stride, LEVEL) for stride in strides}
+    predicted = {stride: speeds[1] / min(stride, LEVEL_STRIDE) for stride in strides}
     fig = go.Figure()
     for style, speed in [(MEASURED, speeds), (PREDICTED, predicted)]:
         hover = "stride %{x}, %{name}: %{y:.0f} GB/s"
         fig.add_scatter(x=strides, y=[speed[stride] for stride in strides], **style.scatter(hover))
-    ends = [predicted[GAP], speeds[GAP]]
-    fig.add_scatter(x=[GAP, GAP], y=ends, mode="lines", hoverinfo="skip", meta={"role": "accent"})
+    ends = [predicted[GAP_STRIDE], speeds[GAP_STRIDE]]
+    fig.add_scatter(x=[GAP_STRIDE, GAP_STRIDE], y=ends, mode="lines", hoverinfo="skip", meta={"role": "accent"})
     label = f"{plot.percent(ends[1] / ends[0])} of  <br>what we predicted".replace("  ", 2 * "\N{NO-BREAK SPACE}")
-    plot.add_text(fig, [GAP], ends[1:], [label], "accent", textposition="bottom left")
+    plot.add_text(fig, [GAP_STRIDE], ends[1:], [label], "accent", textposition="bottom left")
     return plot.finish(
         fig,
         330,

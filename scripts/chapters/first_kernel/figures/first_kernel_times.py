@@ -17,15 +17,15 @@ FASTEST = plot.Style("PyTorch's fastest")
 
 
 def figure() -> go.Figure:
-    times = [medians(head_dim) for head_dim in HEAD_DIMS]
+    by_head_dim = [medians(head_dim) for head_dim in HEAD_DIMS]
     fig = go.Figure()
-    for style, spent in [
-        (ONE_KEY, [each["one_key_attention"] for each in times]),
-        (THREE_LINES, [each["attention"] for each in times]),
-        (FASTEST, [min(time for form, time in each.items() if form.startswith("sdpa")) for each in times]),
+    for style, milliseconds in [
+        (ONE_KEY, [each["one_key_attention"] for each in by_head_dim]),
+        (THREE_LINES, [each["attention"] for each in by_head_dim]),
+        (FASTEST, [min(time for form, time in each.items() if form.startswith("sdpa")) for each in by_head_dim]),
     ]:
         settings = [f"{WIDTH // head_dim} heads<br>of {head_dim}" for head_dim in HEAD_DIMS]
-        fig.add_scatter(x=settings, y=spent, **style.scatter("%{name}: %{y:.3g} ms"))
+        fig.add_scatter(x=settings, y=milliseconds, **style.scatter("%{name}: %{y:.3g} ms"))
     return plot.finish(
         fig,
         360,

@@ -34,11 +34,11 @@ def figure() -> go.Figure:
         factor = f"÷ {longer / shorter:.{0 if longer > 10 * shorter else 1}f}"
         factor = 2 * "\N{NO-BREAK SPACE}" + (f"<b>{factor}</b>" if name == longest else factor)
         plot.add_text(fig, [longer], [name], [factor], textposition="middle right")
-    for name, spent in times.items():
+    for name, milliseconds in times.items():
         look = plot.Style(name, "accent" if name == next(iter(times)) else "ink")
         point = look.scatter("%{name}: %{x:.3g} ms", "markers+text", size=11, named=None)
-        text = [f"<b>{spent:.3g}</b>  "]
-        fig.add_scatter(x=[spent], y=[name], text=text, textposition="middle left", **point)
+        text = [f"<b>{milliseconds:.3g}</b>  "]
+        fig.add_scatter(x=[milliseconds], y=[name], text=text, textposition="middle left", **point)
     ticks = plot.log_axis("milliseconds", [0.1, 1, 10, 100], ["0.1", "1", "10", "100"], range=[-1.8, 2.6])
     order = {"categoryorder": "array", "categoryarray": list(times), "showgrid": False}
     return plot.finish(fig, 260, xaxis=ticks, yaxis=plot.name_axis(**order))

@@ -12,30 +12,31 @@ ALT = (
     "alone, and what our kernel takes. The cache's bar is a short piece, the other two are slivers, and the kernel's "
     "is the long one."
 )
-TEXTS, HEADS, N, HEAD_DIM, WIDTH = 32, 16, 512, 128, 2  # as in prefill_speed; the last in bytes
-MIB = 16  # of l2_speed, as in the table beside it
+TEXTS, HEADS, N, HEAD_DIM, ELEMENT_BYTES = 32, 16, 512, 128, 2  # as in prefill_speed
+READ_MIB = 16  # of l2_speed, as in the table beside it
 
 
 def figure() -> go.Figure:
     gpu = plot.recorded_gpu("prefill_speed")
-    (read,) = plot.rows_with(records.table("l2_speed", "sizes"), size=MIB)
+    (l2_row,) = plot.rows_with(records.table("l2_speed", "sizes"), size=READ_MIB)
     rows = plot.rows_with(records.table("prefill_speed", f"forward_{HEAD_DIM}"), n=N, causal=False)
-    (ours,) = plot.rows_with(rows, form="one_key_attention")
-    asked = TEXTS * HEADS * N * 2 * N * HEAD_DIM * WIDTH  # each program, all keys and values of its head
-    clocks = gpu["fp32 lanes"].value * worked.SMS * 1e9 * worked.GIGAHERTZ
+    (kernel_row,) = plot.rows_with(rows, form="one_key_attention")
+    # Each program asks for all keys and values of its head.
+    requested_bytes = TEXTS * HEADS * N * 2 * N * HEAD_DIM * ELEMENT_BYTES
+    flop_per_second = gpu["fp32 lanes"].value * worked.SMS * 1e9 * worked.GIGAHERTZ
     times = {  # in ms
-        "HBM": 1e3 * qkvo_bytes(N, HEAD_DIM, WIDTH, HEADS, TEXTS) / gpu["hbm bandwidth"].value,
-        "L2": asked / read["speed"] / 1e9,
-        "FP32 units": 1e3 * attention_flops(N, HEAD_DIM, HEADS, TEXTS) / clocks,
+        "HBM": 1e3 * qkvo_bytes(N, HEAD_DIM, ELEMENT_BYTES, HEADS, TEXTS) / gpu["hbm bandwidth"].value,
+        "L2": requested_bytes / l2_row["speed"] / 1e9,
+        "FP32 units": 1e3 * attention_flops(N, HEAD_DIM, HEADS, TEXTS) / flop_per_second,
     }
     fig = go.Figure()
-    for name, spent in times.items():
-        add(fig, name, spent, "grey", f"{spent:.{1 if spent >= 1 else 2}f} ms")
-    add(fig, "our kernel", ours["median"], "accent", f"{ours['median']:.0f} ms")
+    for name, milliseconds in times.items():
+        add_bar(fig, name, milliseconds, "grey", f"{milliseconds:.{1 if milliseconds >= 1 else 2}f} ms")
+    add_bar(fig, "our kernel", kernel_row["median"], "accent", f"{kernel_row['median']:.0f} ms")
     axes = {"xaxis": {"visible": False}, "yaxis": plot.name_axis()}
     return plot.finish(fig, 170, bargap=0.3, margin={"b": 4}, **axes)
 
 
-def add(fig: go.Figure, name: str, spent: float, role: str, label: str) -> None:
-    look = plot.Style(name, role, predicted=role == "grey").bars("%{name}: %{x:.3g} ms", "value")
-    fig.add_bar(x=[spent], y=[name], text=[f"<b>{label}</b>"], **look)
+def add_bar(fig: go.Figure, name: str, milliseconds: float, role: str, label: str) -> None:
+    bar = plot.Style(name, role, predicted=role == "grey").bars("%{name}: %{x:.3g} ms", "value")
+    fig.add_bar(x=[milliseconds], y=[name], text=[f"<b>{label}</b>"], **bar)

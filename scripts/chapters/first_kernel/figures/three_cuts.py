@@ -10,24 +10,24 @@ ALT = (
     "twenty-eight, and of two hundred and fifty-six; a word has the same numbers in all three."
 )
 N, WIDTH, HEAD_DIMS = 512, 2048, [64, 128, 256]  # as in prefill_speed; the width is heads · d
-OURS = 128  # what all else in the chapter is about
+CHAPTER_HEAD_DIM = 128  # what all else in the chapter is about
 
 
 def figure() -> go.Figure:
-    spent = {f"{WIDTH // head_dim} heads of {head_dim}": time(head_dim) for head_dim in HEAD_DIMS}
+    times = {f"{WIDTH // head_dim} heads of {head_dim}": milliseconds(head_dim) for head_dim in HEAD_DIMS}
     fig = go.Figure()
     fig.add_bar(
-        x=[max(spent.values())] * len(spent), y=list(spent), orientation="h", hoverinfo="skip", meta={"role": "faint"}
+        x=[max(times.values())] * len(times), y=list(times), orientation="h", hoverinfo="skip", meta={"role": "faint"}
     )
-    for head_dim, (name, ms) in zip(HEAD_DIMS, spent.items(), strict=True):
-        role = "accent" if head_dim == OURS else "grey"
-        look = plot.Style("one key", role).bars("%{y}: %{x:.3g} ms", "value")
-        fig.add_bar(x=[ms], y=[name], text=[f"<b>{ms:.0f} ms</b>"], **look)
+    for head_dim, (name, ms) in zip(HEAD_DIMS, times.items(), strict=True):
+        role = "accent" if head_dim == CHAPTER_HEAD_DIM else "grey"
+        bar = plot.Style("one key", role).bars("%{y}: %{x:.3g} ms", "value")
+        fig.add_bar(x=[ms], y=[name], text=[f"<b>{ms:.0f} ms</b>"], **bar)
     axes = {"xaxis": {"visible": False}, "yaxis": plot.name_axis()}
     return plot.finish(fig, 140, barmode="overlay", bargap=0.3, margin={"b": 4}, **axes)
 
 
-def time(head_dim: int) -> float:
+def milliseconds(head_dim: int) -> float:
     rows = plot.rows_with(records.table("prefill_speed", f"forward_{head_dim}"), n=N, causal=False)
     (row,) = plot.rows_with(rows, form="one_key_attention")
     return row["median"]

@@ -18,8 +18,8 @@ def figure() -> go.Figure:
     median = {row["form"]: row["median"] for row in rows}
     fig = go.Figure()
     for form, (name, role) in FORMS.items():
-        spent = median[form]
-        look = plot.Style(name, role).bars("%{name}: %{x:.3g} ms", "value")
-        fig.add_bar(x=[spent], y=[name], text=[f"<b>{spent:.3g} ms</b>"], **look)
+        milliseconds = median[form]
+        bar = plot.Style(name, role).bars("%{name}: %{x:.3g} ms", "value")
+        fig.add_bar(x=[milliseconds], y=[name], text=[f"<b>{milliseconds:.3g} ms</b>"], **bar)
     axes = {"xaxis": {"visible": False}, "yaxis": plot.name_axis()}
     return plot.finish(fig, 120, bargap=0.35, margin={"b": 4}, **axes)

@@ -38,13 +38,13 @@ def figure() -> go.Figure:
         for n in dict.fromkeys(row["n"] for row in records.table("prefill_memory", name))
     }
     fig = go.Figure()
-    for style, own in zip([*STYLES, FAILED], choices[SHOWN], strict=True):
+    for style, points_of_style in zip([*STYLES, FAILED], choices[SHOWN], strict=True):
         hover = "%{y}, %{name}" if style is FAILED else "%{y}, %{name}: %{x:,.5g} MiB"
         side = "middle left" if style is FAILED else "middle right"
-        fig.add_scatter(**own, textposition=side, **style.scatter(hover, "markers+text", 11, named=None))
-    every = list(range(len(fig.data)))
+        fig.add_scatter(**points_of_style, textposition=side, **style.scatter(hover, "markers+text", 11, named=None))
+    trace_numbers = list(range(len(fig.data)))
     moves = {
-        label: [{key: [own[key] for own in drawn] for key in ("x", "y", "text")}, every]
+        label: [{key: [each[key] for each in drawn] for key in ("x", "y", "text")}, trace_numbers]
         for label, drawn in choices.items()
     }
     names = list(FORMS.values())
@@ -62,15 +62,18 @@ def points(rows: list[dict], n: int) -> list[dict]:
 
     That is drawn at four times the last peak that fitted, which is what the square makes of twice the length.
     """
-    now = {row["form"]: row for row in plot.rows_with(rows, n=n)}
-    fitted = [[form for form in forms if form in now and not now[form]["out_of_memory"]] for forms in STYLES.values()]
-    failed = [form for form, row in now.items() if row["out_of_memory"]]
-    last = max(row["peak"] for row in plot.rows_with(rows, form="attention", out_of_memory=False))
-    drawn = [([now[form]["peak"] for form in own], own, None) for own in fitted]
-    drawn.append(([4 * last for _ in failed], failed, "out of memory"))
+    row_by_form = {row["form"]: row for row in plot.rows_with(rows, n=n)}
+    fitted = [
+        [form for form in forms if form in row_by_form and not row_by_form[form]["out_of_memory"]]
+        for forms in STYLES.values()
+    ]
+    failed = [form for form, row in row_by_form.items() if row["out_of_memory"]]
+    last_peak = max(row["peak"] for row in plot.rows_with(rows, form="attention", out_of_memory=False))
+    drawn = [([row_by_form[form]["peak"] for form in forms_drawn], forms_drawn, None) for forms_drawn in fitted]
+    drawn.append(([4 * last_peak for _ in failed], failed, "out of memory"))
     return [
-        {"x": x, "y": [FORMS[form] for form in own], "text": [f" {said or size(peak)} " for peak in x]}
-        for x, own, said in drawn
+        {"x": x, "y": [FORMS[form] for form in forms_drawn], "text": [f" {label or size(peak)} " for peak in x]}
+        for x, forms_drawn, label in drawn
     ]
 
 

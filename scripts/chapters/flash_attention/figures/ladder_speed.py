@@ -43,11 +43,11 @@ def figure() -> go.Figure:
     for (form, head_dim), y in zip(traces, passes["forward"]["y"], strict=True):
         hover = f"%{{name}}, d = {head_dim}, N = %{{x:,}}: %{{y:.4g}} TFLOP/s"
         fig.add_scatter(x=LENGTHS, y=y, **FORMS[form].scatter(hover, size=7))
-    every = list(range(len(traces)))
+    trace_numbers = list(range(len(traces)))
     return plot.finish(
         fig,
         420,
-        plot.menu("Pass", {label: [filled, every] for label, filled in passes.items()}),
+        plot.menu("Pass", {label: [filled, trace_numbers] for label, filled in passes.items()}),
         plot.trace_menu(fig, "Head dimension d", [str(head_dim) for _, head_dim in traces], "128"),
         xaxis=plot.log_axis("words N", LENGTHS),
         yaxis=plot.log_axis("TFLOP/s", [1, 3, 10, 30, 100, 300], range=[-0.4, 2.95]),
@@ -56,5 +56,5 @@ def figure() -> go.Figure:
 
 def speeds(form: str, direction: str, causal: bool, head_dim: int) -> list[float | None]:
     rows = records.table("prefill_speed", f"{direction}_{head_dim}")
-    found = {row["n"]: row["speed"] for row in plot.rows_with(rows, form=form, causal=causal)}
-    return [found.get(n) for n in LENGTHS]
+    speed_by_n = {row["n"]: row["speed"] for row in plot.rows_with(rows, form=form, causal=causal)}
+    return [speed_by_n.get(n) for n in LENGTHS]

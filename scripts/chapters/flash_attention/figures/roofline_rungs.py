@@ -44,8 +44,8 @@ def counted_points() -> plot.Points:
     for form in dict.fromkeys(row["form"] for row in rows):
         kernels = plot.rows_with(rows, form=form)
         flops = attention_flops(kernels[0]["n"], HEAD_DIM)
-        moved = 1e6 * sum(row["read"] + row["written"] for row in kernels)
-        points[form] = flops / moved, flops / 1e9 / sum(row["time"] for row in kernels)
+        moved_bytes = 1e6 * sum(row["read"] + row["written"] for row in kernels)
+        points[form] = flops / moved_bytes, flops / 1e9 / sum(row["time"] for row in kernels)
     return points
 
 
@@ -63,6 +63,6 @@ def predicted_points() -> plot.Points:
             steps = three_kernels_traffic(**size, square_element_bytes=4)
         else:
             steps = fused_traffic(**size)
-        moved = sum(step.read + step.written for step in steps)
-        points[form] = attention_flops(n, HEAD_DIM, HEADS, TOKENS // n) / moved, speeds[form, n]
+        moved_bytes = sum(step.read + step.written for step in steps)
+        points[form] = attention_flops(n, HEAD_DIM, HEADS, TOKENS // n) / moved_bytes, speeds[form, n]
     return points

@@ -15,7 +15,7 @@ ALT = (
 )
 N, HEAD_DIM, ELEMENT_BYTES = 8192, 128, 2  # as in the snippet
 BLOCKS = [2**doubled for doubled in range(11)]
-ASKED = plot.Style("asked for", "ink", predicted=True)
+REQUESTED = plot.Style("asked for", "ink", predicted=True)
 THREE_LINES = plot.Style("three lines, through HBM", predicted=True)
 LEAST = plot.Style("Q, K, V and output, once", predicted=True)
 OURS = plot.Style("our kernel", "ink")
@@ -23,19 +23,21 @@ COUNTED = plot.Style("HBM, counted", "accent")
 
 
 def figure() -> go.Figure:
-    (whole,) = plot.rows_with(records.table("hbm_traffic", "whole"), form="flash_attention")
-    asked = [mb(requested_bytes(N, HEAD_DIM, ELEMENT_BYTES, block)) for block in BLOCKS]
+    (measured_row,) = plot.rows_with(records.table("hbm_traffic", "whole"), form="flash_attention")
+    requested_mb = [mb(requested_bytes(N, HEAD_DIM, ELEMENT_BYTES, block)) for block in BLOCKS]
     # The kernel's own block is the one whose requests the snippet computed.
-    ours, _ = min(zip(BLOCKS, asked, strict=True), key=lambda block: abs(block[1] - whole["requested"]))
-    three_lines = sum(mb(read + written) for _, read, written in eager_traffic(N, HEAD_DIM, ELEMENT_BYTES))
-    least = mb(qkvo_bytes(N, HEAD_DIM, ELEMENT_BYTES))
+    our_block, _ = min(
+        zip(BLOCKS, requested_mb, strict=True), key=lambda block: abs(block[1] - measured_row["requested"])
+    )
+    three_lines_mb = sum(mb(read + written) for _, read, written in eager_traffic(N, HEAD_DIM, ELEMENT_BYTES))
+    least_mb = mb(qkvo_bytes(N, HEAD_DIM, ELEMENT_BYTES))
 
     fig, amount = go.Figure(), "%{name}: %{y:,.4g} MB"
-    fig.add_scatter(x=BLOCKS, y=asked, **ASKED.scatter("blocks of %{x}: %{y:,.4g} MB asked for", "lines"))
-    for style, level in [(THREE_LINES, three_lines), (LEAST, least)]:
+    fig.add_scatter(x=BLOCKS, y=requested_mb, **REQUESTED.scatter("blocks of %{x}: %{y:,.4g} MB asked for", "lines"))
+    for style, level in [(THREE_LINES, three_lines_mb), (LEAST, least_mb)]:
         fig.add_scatter(x=[BLOCKS[0], BLOCKS[-1]], y=[level, level], **style.scatter(amount, "lines", named="start"))
-    for style, size in [(OURS, whole["requested"]), (COUNTED, whole["flushed"])]:
-        fig.add_scatter(x=[ours], y=[size], **style.scatter(amount, "markers", size=12))
+    for style, size in [(OURS, measured_row["requested"]), (COUNTED, measured_row["flushed"])]:
+        fig.add_scatter(x=[our_block], y=[size], **style.scatter(amount, "markers", size=12))
     ticks = [1, 10, 100, 1000, 10000]
     return plot.finish(
         fig,

@@ -27,7 +27,7 @@ def figure() -> go.Figure:
     rows = plot.rows_with(records.table("prefill_speed", f"forward_{HEAD_DIM}"), causal=False)
     choices = {}
     for n in dict.fromkeys(row["n"] for row in rows):
-        took = {row["form"]: row["median"] for row in plot.rows_with(rows, n=n)}
-        rungs = [plot.Rung(name, took[form]) for form, name in FORMS.items() if form in took]
+        median = {row["form"]: row["median"] for row in plot.rows_with(rows, n=n)}
+        rungs = [plot.Rung(name, median[form]) for form, name in FORMS.items() if form in median]
         choices[str(n)] = [*rungs, plot.limit_rung(n, HEAD_DIM, HEADS, TOKENS // n)]
     return plot.ladder(choices, "Words N", "512", accent="FlashAttention")

@@ -39,11 +39,11 @@ def figure() -> go.Figure:
     names = [name_of(*call) for call in calls]
     fig = go.Figure()
     for (way, column), style in WAYS.items():
-        found = [rows[*call, way] for call in calls]
+        way_rows = [rows[*call, way] for call in calls]
         fig.add_scatter(
-            x=[row[column] for row in found],
+            x=[row[column] for row in way_rows],
             y=names,
-            customdata=[[row["p20"], row["p80"]] for row in found],
+            customdata=[[row["p20"], row["p80"]] for row in way_rows],
             **style.scatter(HOST if column == "host" else GPU, "markers", size=10, named="top"),
         )
     return plot.finish(

@@ -47,18 +47,21 @@ def figure() -> go.Figure:
     fig, head_dims = go.Figure(), []
     for head_dim in HEAD_DIMS:
         rows = [row for row in steps.rows_of(head_dim) if row["step"] in CHANGES]
-        tried = [step for step in CHANGES if plot.rows_with(rows, step=step)]
+        tried_steps = [step for step in CHANGES if plot.rows_with(rows, step=step)]
         fig.add_scatter(  # first, so that the lines of the axis are in the order of the list
-            x=[1] * len(tried),
-            y=[CHANGES[step] for step in tried],
+            x=[1] * len(tried_steps),
+            y=[CHANGES[step] for step in tried_steps],
             **plot.Style("no change", "accent").scatter("%{y}", "lines", named="top"),
         )
         for (n, causal), style in SETTINGS.items():
-            own = plot.rows_with(rows, n=n, causal=causal)
+            setting_rows = plot.rows_with(rows, n=n, causal=causal)
             fig.add_scatter(
-                x=[row["gain"] for row in own],
-                y=[CHANGES[row["step"]] for row in own],
-                customdata=[[CHANGES[row["step"]], *(row[of] for of in ("speed", "low", "high"))] for row in own],
+                x=[row["gain"] for row in setting_rows],
+                y=[CHANGES[row["step"]] for row in setting_rows],
+                customdata=[
+                    [CHANGES[row["step"]], *(row[column] for column in ("speed", "low", "high"))]
+                    for row in setting_rows
+                ],
                 **style.scatter(GAIN, "markers", size=10, named="top"),
             )
         head_dims += [str(head_dim)] * (len(SETTINGS) + 1)

@@ -54,7 +54,7 @@ def figure() -> go.Figure:
                     x=[speed[step]["speed"] for step in drawn],
                     y=[NAMES[step] for step in drawn],
                     customdata=[
-                        [NAMES[speed[step]["over"]], *(speed[step][of] for of in ("gain", "low", "high"))]
+                        [NAMES[speed[step]["over"]], *(speed[step][column] for column in ("gain", "low", "high"))]
                         for step in drawn
                     ],
                     **style.scatter(GAIN, named=named),

@@ -28,6 +28,6 @@ def figure() -> go.Figure:
 def rungs(head_dim: int) -> list[plot.Rung]:
     """Causal, of one run."""
     rows = plot.rows_with(steps.rows_of(head_dim), n=N, causal=True)
-    took = {row["step"]: row["median"] for row in rows}
-    least = plot.limit_rung(N, head_dim, WIDTH // head_dim, TOKENS // N, causal=True, snippet="hopper_steps")
-    return [*(plot.Rung(name, took[step]) for step, name in steps.NAMES.items() if step in took), least]
+    median = {row["step"]: row["median"] for row in rows}
+    limit = plot.limit_rung(N, head_dim, WIDTH // head_dim, TOKENS // N, causal=True, snippet="hopper_steps")
+    return [*(plot.Rung(name, median[step]) for step, name in steps.NAMES.items() if step in median), limit]

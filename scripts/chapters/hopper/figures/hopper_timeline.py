@@ -19,7 +19,7 @@ ALT = (
 )
 ROWS = int(H100["wgmma rows"].value)
 BLOCKS = 6  # blocks of keys that a block of queries sees here
-SHOWN = 4096  # clocks of which the work is drawn: what goes on beyond is marked by dots
+SHOWN_CLOCKS = 4096  # of which the work is drawn: what goes on beyond is marked by dots
 ROLES = ("accent", "soft", "grey")  # one for each consumer
 LINES = {  # line -> what the axis calls it
     "busy": " ",
@@ -92,16 +92,16 @@ def schedule(choice: Choice) -> tuple[list[Bar], list[tuple[str, float]]]:
             bars.append(Bar(f"consumer {consumer}", f"{BLOCKS - 1 - block}", consumer, at, softmax))
             at = exp2_free
         ready[consumer], step[consumer] = at, block + 1
-    asked, now = [], 0.0
+    requests, clock = [], 0.0
     for use in range(BLOCKS):
         for tile in ("K", "V"):
-            now = max(now, read[tile][use - choice.stages] if use >= choice.stages else 0.0)
-            asked.append((f"{tile}{BLOCKS - 1 - use}", now))
-    return bars, asked
+            clock = max(clock, read[tile][use - choice.stages] if use >= choice.stages else 0.0)
+            requests.append((f"{tile}{BLOCKS - 1 - use}", clock))
+    return bars, requests
 
 
-def busy_share(choice: Choice) -> float:
-    """The share of time that the tensor cores multiply, once the schedule repeats itself."""
+def busy_fraction(choice: Choice) -> float:
+    """The part of the time in which the tensor cores multiply, once the schedule repeats itself."""
     bars, _ = schedule(choice)
     softmaxes = [bar.start for bar in bars if bar.line == "consumer 0"]
     begin, end = softmaxes[2], softmaxes[4]
@@ -114,7 +114,7 @@ def figure() -> go.Figure:
     for choice in CHOICES:
         draw(fig, choice)
         choices += [choice.label] * (len(fig.data) - len(choices))
-    clocks = list(range(0, SHOWN + 1, 1024))
+    clocks = list(range(0, SHOWN_CLOCKS + 1, 1024))
     return plot.finish(
         fig,
         330,
@@ -123,7 +123,7 @@ def figure() -> go.Figure:
         bargap=0.25,
         xaxis={
             "title": "clocks of one SM",
-            "range": [-50, SHOWN + 150],
+            "range": [-50, SHOWN_CLOCKS + 150],
             "tickvals": clocks,
             "ticktext": [f"{clock:,}" for clock in clocks],
         },
@@ -133,10 +133,10 @@ def figure() -> go.Figure:
 
 def draw(fig: go.Figure, choice: Choice) -> None:
     """The schedule of one choice: how busy the tensor cores are, when tiles are asked for, and the bars."""
-    bars, asked = schedule(choice)
-    share = f"tensor cores busy, once under way: {100 * busy_share(choice):.0f} %"
-    plot.add_text(fig, [SHOWN], [LINES["busy"]], [share], textposition="middle left")
-    times = sorted({at for _, at in asked if at <= SHOWN})
+    bars, requests = schedule(choice)
+    busy_text = f"tensor cores busy, once under way: {100 * busy_fraction(choice):.0f} %"
+    plot.add_text(fig, [SHOWN_CLOCKS], [LINES["busy"]], [busy_text], textposition="middle left")
+    times = sorted({at for _, at in requests if at <= SHOWN_CLOCKS})
     fig.add_scatter(
         x=times,
         y=["producer"] * len(times),
@@ -144,22 +144,22 @@ def draw(fig: go.Figure, choice: Choice) -> None:
         marker={"symbol": "triangle-right", "size": 11},
         meta={"role": "ink"},
         cliponaxis=False,
-        customdata=[" ".join(tile for tile, at in asked if at == time) for time in times],
+        customdata=[" ".join(tile for tile, at in requests if at == time) for time in times],
         hovertemplate="asks for %{customdata} at clock %{x:.0f}<extra></extra>",
     )
     for consumer in range(choice.consumers):
-        own = [bar for bar in bars if bar.consumer == consumer and bar.end <= SHOWN]
+        consumer_bars = [bar for bar in bars if bar.consumer == consumer and bar.end <= SHOWN_CLOCKS]
         fig.add_bar(
-            base=[bar.start for bar in own],
-            x=[bar.clocks for bar in own],
-            y=[LINES[bar.line] for bar in own],
+            base=[bar.start for bar in consumer_bars],
+            x=[bar.clocks for bar in consumer_bars],
+            y=[LINES[bar.line] for bar in consumer_bars],
             orientation="h",
-            text=[bar.text for bar in own],
+            text=[bar.text for bar in consumer_bars],
             textposition="inside",
             insidetextanchor="middle",
             marker={"line": {"width": 1}},
             meta={"role": ROLES[consumer]},
             hovertemplate="%{y}: %{text}, from clock %{base:.0f}, %{x:.0f} clocks<extra></extra>",
         )
-    going_on = sorted({LINES[bar.line] for bar in bars if bar.end > SHOWN})
-    plot.add_text(fig, [SHOWN + 90] * len(going_on), going_on, ["…"] * len(going_on))
+    continuing_lines = sorted({LINES[bar.line] for bar in bars if bar.end > SHOWN_CLOCKS})
+    plot.add_text(fig, [SHOWN_CLOCKS + 90] * len(continuing_lines), continuing_lines, ["…"] * len(continuing_lines))

@@ -25,12 +25,12 @@ def figure() -> go.Figure:
     fig = make_subplots(len(lengths), 1, shared_xaxes=True, vertical_spacing=0.2)
     for panel, tokens in enumerate(lengths, start=1):
         for how, (role, name) in WAYS.items():
-            own = plot.rows_with(rows, how=how, tokens=tokens)
+            way_rows = plot.rows_with(rows, how=how, tokens=tokens)
             fig.add_bar(
-                x=[row["cost"] for row in own],
-                y=[name] * len(own),
-                text=[f"{row['cost']:.3g} %" for row in own],
-                error_x=plot.error_bars(own, "cost"),
+                x=[row["cost"] for row in way_rows],
+                y=[name] * len(way_rows),
+                text=[f"{row['cost']:.3g} %" for row in way_rows],
+                error_x=plot.error_bars(way_rows, "cost"),
                 row=panel,
                 col=1,
                 **plot.Style(name, role).bars(f"%{{name}}, {tokens:,} tokens: %{{x:.3g}} % longer", "value"),

@@ -21,15 +21,15 @@ def figure() -> go.Figure:
     rows = records.table("parallel_timeline", "timeline")
     fig, of_traces = go.Figure(), []
     for how in dict.fromkeys(row["how"] for row in rows):
-        taken = lines(plot.rows_with(rows, how=how))
+        rows_with_line = lines(plot.rows_with(rows, how=how))
         for line, role in ROLES.items():
-            own = [row for at, row in taken if at == line]
+            line_rows = [row for drawn_on, row in rows_with_line if drawn_on == line]
             fig.add_bar(
                 orientation="h",
-                base=[row["begin"] for row in own],
-                x=[row["end"] - row["begin"] for row in own],
-                y=[line] * len(own),
-                customdata=[row["what"] for row in own],
+                base=[row["begin"] for row in line_rows],
+                x=[row["end"] - row["begin"] for row in line_rows],
+                y=[line] * len(line_rows),
+                customdata=[row["what"] for row in line_rows],
                 marker={"line": {"width": 1}},
                 **plot.Style(line, role).trace("%{customdata}: from %{base:.0f} µs, %{x:.0f} µs"),
             )

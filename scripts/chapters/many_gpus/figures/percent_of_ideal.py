@@ -25,9 +25,9 @@ FORMS = {
     "pytorch": plot.Style("PyTorch", symbol="cross"),
 }
 LINK = Link(360e9)
-APART = 1.07  # from one form to the next, of one length, so that the intervals can be told
+SPACING = 1.07  # from one form to the next, of one length, so that the intervals can be told
 HEAD_DIM = 128
-BOTH = {"forward": "forward", "longest": "forward", "both": "with backward", "longest_both": "with backward"}
+TABLE_PASSES = {"forward": "forward", "longest": "forward", "both": "with backward", "longest_both": "with backward"}
 PASSES = {"forward": (False,), "with backward": (False, True)}  # the passes in it, whether backward
 
 
@@ -38,15 +38,15 @@ def figure() -> go.Figure:
     fig, of_traces = go.Figure(), []
     for label, rows in settings.items():
         for index, (form, style) in enumerate(FORMS.items()):
-            found = sorted(plot.rows_with(rows, form=form), key=lambda row: row["tokens"])
-            found = [row for row in found if row["percent"] is not None]
-            if not found:
+            form_rows = sorted(plot.rows_with(rows, form=form), key=lambda row: row["tokens"])
+            form_rows = [row for row in form_rows if row["percent"] is not None]
+            if not form_rows:
                 continue
             fig.add_scatter(
-                x=[row["tokens"] * APART ** (index - len(FORMS) // 2) for row in found],
-                customdata=[f"{row['tokens']:,}" for row in found],
-                y=[row["percent"] for row in found],
-                error_y=plot.error_bars(found, "percent"),
+                x=[row["tokens"] * SPACING ** (index - len(FORMS) // 2) for row in form_rows],
+                customdata=[f"{row['tokens']:,}" for row in form_rows],
+                y=[row["percent"] for row in form_rows],
+                error_y=plot.error_bars(form_rows, "percent"),
                 **style.scatter("%{name}, %{customdata} tokens: %{y:.3g} %", "markers", size=9),
             )
             of_traces.append(label)
@@ -71,9 +71,9 @@ def figure() -> go.Figure:
 
 def measured_rows() -> Iterator[tuple[dict, str]]:
     """(row, which passes), each row with what was predicted in percent: two GPUs, then more, if these have run."""
-    for table, what in BOTH.items():
+    for table, what in TABLE_PASSES.items():
         for row in records.table("parallel_speed", table):
-            yield row | {"predicted": model(row, PASSES[what])}, what
+            yield row | {"predicted": predicted_percent(row, PASSES[what])}, what
     for row in rows_of_more_gpus():
         times = row["predicted"], row["ideal"]
         percent = None if None in times else 100 * row["ideal"] / row["predicted"]
@@ -94,9 +94,9 @@ def setting(row: dict, what: str) -> str:
     return f"{row['gpus']} GPUs, heads {row['heads']}/{row['kv_heads']}, {what}"
 
 
-def model(row: dict, passes: tuple[bool, ...]) -> float:
+def predicted_percent(row: dict, passes: tuple[bool, ...]) -> float:
     """Percent of the ideal that the model predicts, at the speed of the kernels that the row's ideal stands for."""
     gpus, part = row["gpus"], Part(row["tokens"], row["heads"], row["kv_heads"], HEAD_DIM)
     needed = sum(ideal_seconds(gpus, part, speed=1, causal=True, backward=each) for each in passes)
-    how = {"speed": needed / (row["ideal"] / 1e3), "link": LINK, "causal": True}
-    return row["ideal"] / 10 / sum(predict_seconds(gpus, part, backward=each, **how) for each in passes)
+    options = {"speed": needed / (row["ideal"] / 1e3), "link": LINK, "causal": True}
+    return row["ideal"] / 10 / sum(predict_seconds(gpus, part, backward=each, **options) for each in passes)

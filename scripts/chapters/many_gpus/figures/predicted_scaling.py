@@ -11,8 +11,8 @@ ALT = (
     "parts, the deeper a curve falls where the GPUs no longer fit into one machine and the network begins. With few "
     "heads of keys, and in the backward pass, they fall less. A menu chooses the pass and the heads of keys."
 )
-SPEED, LINK, NETWORK, GPUS_PER_HOST = 640e12, Link(360e9), Link(50e9), 8
-GPUS = [2**doubled for doubled in range(11)]
+FLOP_PER_SECOND, LINK, NETWORK, GPUS_PER_HOST = 640e12, Link(360e9), Link(50e9), 8
+GPU_COUNTS = [2**doubled for doubled in range(11)]
 PARTS = {
     2048: plot.Style("2,048 tokens", predicted=True),
     8192: plot.Style("8,192 tokens", predicted=True),
@@ -30,9 +30,12 @@ CHOICES = {
 def percents(tokens: int, kv_heads: int, backward: bool) -> list[float]:
     """Of the ideal, for each number of GPUs; causal."""
     part = Part(tokens, heads=16, kv_heads=kv_heads, head_dim=128)
-    how = {"speed": SPEED, "causal": True, "backward": backward}
+    options = {"speed": FLOP_PER_SECOND, "causal": True, "backward": backward}
     links = {"link": LINK, "gpus_per_host": GPUS_PER_HOST, "inter_host_link": NETWORK}
-    return [100 * ideal_seconds(gpus, part, **how) / predict_seconds(gpus, part, **links, **how) for gpus in GPUS]
+    return [
+        100 * ideal_seconds(gpus, part, **options) / predict_seconds(gpus, part, **links, **options)
+        for gpus in GPU_COUNTS
+    ]
 
 
 def figure() -> go.Figure:
@@ -43,11 +46,11 @@ def figure() -> go.Figure:
     }
     first = next(iter(choices.values()))[0]["y"]
     for style, y in zip(PARTS.values(), first, strict=True):
-        fig.add_scatter(x=GPUS, y=y, **style.scatter("%{name}: %{y:.0f} % on %{x} GPUs, predicted"))
+        fig.add_scatter(x=GPU_COUNTS, y=y, **style.scatter("%{name}: %{y:.0f} % on %{x} GPUs, predicted"))
     return plot.finish(
         fig,
         320,
         plot.menu("Pass and heads", choices),
-        xaxis=plot.log_axis("GPUs", GPUS[::2]),
+        xaxis=plot.log_axis("GPUs", GPU_COUNTS[::2]),
         yaxis={"title": "% of the ideal", "range": [0, 105]},
     )

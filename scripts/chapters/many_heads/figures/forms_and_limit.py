@@ -26,13 +26,13 @@ def figure() -> go.Figure:
     rows = records.table("kernel_launches", "times")
     choices = {}
     for batch, n in dict.fromkeys((row["batch"], row["n"]) for row in rows):
-        took = {row["form"]: row for row in plot.rows_with(rows, batch=batch, n=n)}
-        rungs = [plot.Rung(name, took[form][column]) for name, (form, column) in RUNGS.items()]
-        choices[f"batch {batch}, {n} tokens"] = [*rungs, limit(batch, n)]
+        row_by_form = {row["form"]: row for row in plot.rows_with(rows, batch=batch, n=n)}
+        rungs = [plot.Rung(name, row_by_form[form][column]) for name, (form, column) in RUNGS.items()]
+        choices[f"batch {batch}, {n} tokens"] = [*rungs, limit_rung(batch, n)]
     return plot.ladder(choices, "Input", list(choices)[-1], accent="all at once")
 
 
-def limit(batch: int, n: int) -> plot.Rung:
+def limit_rung(batch: int, n: int) -> plot.Rung:
     """The least that one call can take, by arithmetic or by bytes, whichever is more.
 
     Arithmetic: four projections, QKᵀ and PV.  Bytes: the words in and out, and the weights of the projections.
@@ -40,6 +40,6 @@ def limit(batch: int, n: int) -> plot.Rung:
     projections = 4 * 2 * batch * n * WIDTH**2
     flops = projections + cost.attention_flops(n, WIDTH // HEADS, HEADS, batch)
     words_in_and_out = cost.qkvo_bytes(n, WIDTH // HEADS, ELEMENT_BYTES, HEADS, batch) // 2
-    moved = words_in_and_out + 4 * WIDTH**2 * ELEMENT_BYTES
-    least = max(flops / H100["bf16 peak"].value, moved / H100["hbm bandwidth"].value)
-    return plot.Rung("the limit", 1e3 * least, measured=False)
+    moved_bytes = words_in_and_out + 4 * WIDTH**2 * ELEMENT_BYTES
+    least_seconds = max(flops / H100["bf16 peak"].value, moved_bytes / H100["hbm bandwidth"].value)
+    return plot.Rung("the limit", 1e3 * least_seconds, measured=False)

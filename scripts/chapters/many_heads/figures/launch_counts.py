@@ -19,8 +19,8 @@ def figure() -> go.Figure:
     fig = go.Figure()
     for form, (name, role) in FORMS.items():
         counts = {row["kind"]: row["launches"] for row in plot.rows_with(rows, form=form)}
-        own = [counts.get(kind, 0) for kind in KINDS]
-        text = [f"<b>{own[0]}</b>  {name}", *map(str, own[1:])]
-        fig.add_bar(x=own, y=KINDS, text=text, **plot.Style(name, role).bars("%{name}, %{y}: %{x}", "value"))
+        kind_counts = [counts.get(kind, 0) for kind in KINDS]
+        text = [f"<b>{kind_counts[0]}</b>  {name}", *map(str, kind_counts[1:])]
+        fig.add_bar(x=kind_counts, y=KINDS, text=text, **plot.Style(name, role).bars("%{name}, %{y}: %{x}", "value"))
     axes = {"xaxis": {"visible": False}, "yaxis": plot.name_axis()}
     return plot.finish(fig, 250, barmode="group", bargap=0.25, **axes)

@@ -28,7 +28,7 @@ NUMBERS = {  # label in the menu -> distribution and column of the record
 }
 SHOWN = "outlier channels, error over spread"
 SIZES = [8, 16, 32, 64, 128]
-ALL = 512  # where on the axis the whole tensor is drawn
+WHOLE_TENSOR_X = 512  # where on the axis the whole tensor is drawn
 
 
 def figure() -> go.Figure:
@@ -41,17 +41,17 @@ def figure() -> go.Figure:
         ]
         for label, (distribution, column) in NUMBERS.items()
     }
-    places, names = [*SIZES, ALL], [*SIZES, "all"]
+    xs, names = [*SIZES, WHOLE_TENSOR_X], [*SIZES, "all"]
     fig = go.Figure()
-    for (_, whole, style), drawn in zip(LINES, errors[SHOWN], strict=True):
+    for (_, whole, style), ys in zip(LINES, errors[SHOWN], strict=True):
         hover = "%{name}, %{text} numbers a scale: %{y:.3g} %"
         trace = style.scatter(hover, named="end" if whole else "start")
-        fig.add_scatter(x=places, y=drawn, text=list(map(str, names)), **trace)
-    every = list(range(len(LINES)))
+        fig.add_scatter(x=xs, y=ys, text=list(map(str, names)), **trace)
+    trace_numbers = list(range(len(LINES)))
     return plot.finish(
         fig,
         420,
-        plot.menu("Numbers", {label: [{"y": drawn}, every] for label, drawn in errors.items()}, SHOWN),
-        xaxis=plot.log_axis("numbers that share a scale", places, names),
+        plot.menu("Numbers", {label: [{"y": ys}, trace_numbers] for label, ys in errors.items()}, SHOWN),
+        xaxis=plot.log_axis("numbers that share a scale", xs, names),
         yaxis=plot.log_axis("error, %", [0.5, 1, 2, 5, 10, 20, 50, 100], range=[-0.33, 2]),
     )

@@ -62,9 +62,9 @@ def figure() -> go.Figure:
 
 def values(name: str) -> list[tuple[float, str]]:
     """Every finite number of a format, -0 left out, and its sign, exponent and mantissa, in order."""
-    found = []
+    marks = []
     for row in records.table("number_formats", name):
         for mantissa, value in row.items():
             if mantissa != "exponent" and not isinstance(value, str):
-                found += [(sign * value, f"{int(sign < 0)} {row['exponent']} {mantissa}") for sign in (1, -1)]
-    return sorted((value, bits) for value, bits in found if value or bits[0] == "0")
+                marks += [(sign * value, f"{int(sign < 0)} {row['exponent']} {mantissa}") for sign in (1, -1)]
+    return sorted((value, bits) for value, bits in marks if value or bits[0] == "0")

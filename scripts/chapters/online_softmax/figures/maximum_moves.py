@@ -9,7 +9,7 @@ ALT = (
     "How many rows moved their maximum how often, the first block counted: bars upward for rows of a real "
     "model, downward for random ones. It moved with the first block alone in {fact=the_first_block_settles}."
 )
-NUMBERS = 13  # rows, as high as the line of numbers is on each side of the middle
+NUMBERS_HEIGHT = 13  # rows, as high as the line of numbers is on each side of the middle
 SIDES = {"real": ("of a real model", 1), "random": ("random", -1)}  # name, up or down
 
 
@@ -18,13 +18,13 @@ def figure() -> go.Figure:
     total = records.table("real_rows", "summary")[0]["rows"]
     moved = [row["moved"] for row in rows]
     fig = go.Figure()
-    for kind, (name, way) in SIDES.items():
-        for role, own in (("accent", rows[:1]), ("grey", rows[1:])):
+    for kind, (name, sign) in SIDES.items():
+        for role, role_rows in (("accent", rows[:1]), ("grey", rows[1:])):
             fig.add_bar(
-                x=[row["moved"] for row in own],
-                y=[way * row[kind] for row in own],
-                base=way * NUMBERS,
-                customdata=[row[kind] for row in own],
+                x=[row["moved"] for row in role_rows],
+                y=[sign * row[kind] for row in role_rows],
+                base=sign * NUMBERS_HEIGHT,
+                customdata=[row[kind] for row in role_rows],
                 width=0.8,
                 **plot.Style(name, role).trace(f"%{{customdata}} of {total} rows, %{{name}}, moved it %{{x}} times"),
             )

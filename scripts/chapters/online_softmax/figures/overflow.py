@@ -12,7 +12,7 @@ ALT = (
     "products, as they are and divided by the root of the head dimension."
 )
 D, SPREADS = 64, 3  # the dot products reach three spreads to either side
-EDGE, HEAD = 125, 6  # where a bar that goes on is cut, and how long its arrowhead is, in scores
+EDGE_X, ARROWHEAD = 125, 6  # where a bar that goes on is cut, and how long its arrowhead is, in scores
 FIRST = "FP16"  # the type that ends first
 DOTS = {f"q·k, d = {D}": "spread_raw", "q·k / √d": "spread"}  # name on the axis -> column
 
@@ -29,8 +29,8 @@ def figure() -> go.Figure:
     def change(keys: int) -> dict[str, list[list]]:
         """Where the bars end, and the labels there; of those beyond the edge the label stands behind an arrowhead."""
         ends = {kind: highest[kind, keys] for kind in gone}
-        lengths = {kind: min(end, EDGE) - max(gone[kind], -EDGE) for kind, end in ends.items()}
-        places = [end if end < EDGE else EDGE + HEAD for end in ends.values()]
+        lengths = {kind: min(end, EDGE_X) - max(gone[kind], -EDGE_X) for kind, end in ends.items()}
+        places = [end if end < EDGE_X else EDGE_X + ARROWHEAD for end in ends.values()]
         whole = {kind: f"from {gone[kind]:.1f} to {end:.2f}" for kind, end in ends.items()}
         drawn, said = ([[of[kind] for kind in group] for group in groups] for of in (lengths, whole))
         return {"x": [*drawn, places], "text": [*said, [f" {end:.1f}" for end in ends.values()]]}
@@ -38,15 +38,15 @@ def figure() -> go.Figure:
     choices = {f"{keys:,}": [change(keys), [0, 1, 3]] for keys in sorted({row["keys"] for row in sums})}
     first = choices["1"][0]
     fig = go.Figure()
-    for group, role, x, text in zip(groups, ("accent", "grey"), first["x"], first["text"], strict=False):
-        base = [max(gone[kind], -EDGE) for kind in group]
+    for group, role, x, text in zip(groups, ("accent", "grey"), first["x"][:2], first["text"][:2], strict=True):
+        base = [max(gone[kind], -EDGE_X) for kind in group]
         fig.add_bar(y=group, base=base, x=x, text=text, **plot.Style("", role).bars("%{y}: %{text}"))
     hover = f"%{{y}}: {SPREADS} spreads to either side, from %{{base:.1f}}"
     spans = {"base": [-half for half in reach], "x": [2 * half for half in reach]}
     fig.add_bar(y=list(DOTS), **spans, **plot.Style("", "soft").bars(hover))
     plot.add_text(fig, first["x"][2], list(gone), first["text"][2], textposition="middle right")
-    beyond = [kind for kind in gone if gone[kind] < -EDGE]
-    for symbol, side in (("triangle-left", -EDGE - HEAD / 3), ("triangle-right", EDGE + HEAD / 3)):
+    beyond = [kind for kind in gone if gone[kind] < -EDGE_X]
+    for symbol, side in (("triangle-left", -EDGE_X - ARROWHEAD / 3), ("triangle-right", EDGE_X + ARROWHEAD / 3)):
         style = {"marker": {"symbol": symbol, "size": 16}, "meta": {"role": "grey"}}
         fig.add_scatter(x=[side] * len(beyond), y=beyond, mode="markers", hoverinfo="skip", **style)
     return plot.finish(
@@ -56,6 +56,10 @@ def figure() -> go.Figure:
         bargap=0.35,
         barmode="overlay",
         margin={"r": 64},
-        xaxis={"title": "score", "range": [-EDGE - HEAD, EDGE + HEAD], "tickvals": [-100, -50, 0, 50, 100]},
+        xaxis={
+            "title": "score",
+            "range": [-EDGE_X - ARROWHEAD, EDGE_X + ARROWHEAD],
+            "tickvals": [-100, -50, 0, 50, 100],
+        },
         yaxis=plot.name_axis(categoryorder="array", categoryarray=[*gone, *DOTS]),
     )

@@ -13,19 +13,19 @@ ALT = (
     "its end, the scale on the slope far to the left, the softmax well below the slope. A menu chooses whether bytes "
     "are those counted with caches flushed, counted with caches kept, or predicted."
 )
-FLOPS_A_SCORE = {"scale": 1, "softmax": 5}  # as the page says; a matmul has 2·d
+FLOP_PER_SCORE = {"scale": 1, "softmax": 5}  # as the page says; a matmul has 2·d
 HEAD_DIM = 128  # as in the snippet
 STYLES = {name: (plot.Style(name, "ink"), "bottom right") for name in ("QKᵀ", "scale")}
 STYLES["softmax"] = (plot.Style("softmax", "accent"), "bottom right")
 STYLES["PV"] = (plot.Style("PV", "ink"), "top left")
 STYLES["all four"] = (plot.Style("all four", symbol="diamond"), "bottom right")
-BYTES = {"counted, caches flushed": "flushed", "counted, caches kept": "kept", "predicted": "predicted"}
+BYTE_COUNTS = {"counted, caches flushed": "flushed", "counted, caches kept": "kept", "predicted": "predicted"}
 TICKS = [0.1, 1, 10, 100, 1000]
 
 
 def figure() -> go.Figure:
     return plot.roofline(
-        {label: points(choice) for label, choice in BYTES.items()},
+        {label: points(choice) for label, choice in BYTE_COUNTS.items()},
         STYLES,
         xaxis=plot.log_axis("FLOP per byte", TICKS, range=[-1, 3.4]),
         yaxis=plot.log_axis("TFLOP/s", TICKS, range=[-1, 3.3]),
@@ -39,13 +39,15 @@ def points(choice: str) -> plot.Points:
     """Each of the four kernels and all of them; with predicted bytes, too, the time is the one with caches flushed."""
     predicted = plot.rows_with(records.table("hbm_traffic", "predicted"), form="attention")
     counted = plot.rows_with(records.table("hbm_traffic", "counted"), form="attention")
-    moved = plot.rows_with(counted, caches=choice) or predicted
-    timed = plot.rows_with(counted, caches="kept" if choice == "kept" else "flushed")
+    byte_rows = predicted if choice == "predicted" else plot.rows_with(counted, caches=choice)
+    time_rows = plot.rows_with(counted, caches="kept" if choice == "kept" else "flushed")
 
     n = predicted[0]["n"]
-    flops = [FLOPS_A_SCORE.get(row["step"], 0) * n * n or attention_flops(n, HEAD_DIM) / 2 for row in predicted]
-    megabytes = [row["read"] + row["written"] for row in moved]
-    times = [row["time"] for row in timed]
+    matmul_flops = attention_flops(n, HEAD_DIM) / 2
+    steps = [row["step"] for row in predicted]
+    flops = [FLOP_PER_SCORE[step] * n * n if step in FLOP_PER_SCORE else matmul_flops for step in steps]
+    megabytes = [row["read"] + row["written"] for row in byte_rows]
+    times = [row["time"] for row in time_rows]
     kernels = zip([*flops, sum(flops)], [*megabytes, sum(megabytes)], [*times, sum(times)], strict=True)
-    found = [(f / 1e6 / mb, f / 1e9 / ms) for f, mb, ms in kernels]
-    return dict(zip([*(row["step"] for row in predicted), "all four"], found, strict=True))
+    values = [(f / 1e6 / mb, f / 1e9 / ms) for f, mb, ms in kernels]
+    return dict(zip([*steps, "all four"], values, strict=True))

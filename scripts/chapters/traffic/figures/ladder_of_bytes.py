@@ -24,11 +24,11 @@ def figure() -> go.Figure:
 def predicted_rungs(n: int) -> list[plot.Rung]:
     """What the bytes take at the maker's bandwidth: as typed, as the textbook has it, and at the limit."""
     batch = TOKENS // n
-    typed = sum(step.read + step.written for step in eager_traffic(n, HEAD_DIM, 2, HEADS, batch))
-    textbook = 4 * square_bytes(n, 2, HEADS, batch) + qkvo_bytes(n, HEAD_DIM, 2, HEADS, batch)
+    typed_bytes = sum(step.read + step.written for step in eager_traffic(n, HEAD_DIM, 2, HEADS, batch))
+    textbook_bytes = 4 * square_bytes(n, 2, HEADS, batch) + qkvo_bytes(n, HEAD_DIM, 2, HEADS, batch)
     bandwidth = plot.recorded_gpu("prefill_speed")["hbm bandwidth"].value
     return [
-        plot.Rung("six trips", 1e3 * typed / bandwidth, measured=False),
-        plot.Rung("four trips", 1e3 * textbook / bandwidth, measured=False),
+        plot.Rung("six trips", 1e3 * typed_bytes / bandwidth, measured=False),
+        plot.Rung("four trips", 1e3 * textbook_bytes / bandwidth, measured=False),
         plot.limit_rung(n, HEAD_DIM, HEADS, batch),
     ]

@@ -21,16 +21,16 @@ ARITHMETIC = plot.Style("its arithmetic", predicted=True)
 def figure() -> go.Figure:
     rows = plot.rows_with(records.table("prefill_speed", f"forward_{HEAD_DIM}"), form="attention", causal=False)
     lengths = [row["n"] for row in rows]
-    moved = [
+    moved_bytes = [
         sum(step.read + step.written for step in eager_traffic(n, HEAD_DIM, 2, HEADS, TOKENS // n)) for n in lengths
     ]
     flops = [attention_flops(n, HEAD_DIM, HEADS, TOKENS // n) for n in lengths]
-    speed = plot.recorded_gpu("prefill_speed")
+    gpu = plot.recorded_gpu("prefill_speed")
     fig = go.Figure()
     for style, times in [
         (MEASURED, [row["median"] for row in rows]),
-        (MEMORY, [1e3 * count / speed["hbm copy"].value for count in moved]),
-        (ARITHMETIC, [1e3 * count / speed["bf16 matmul"].value for count in flops]),
+        (MEMORY, [1e3 * count / gpu["hbm copy"].value for count in moved_bytes]),
+        (ARITHMETIC, [1e3 * count / gpu["bf16 matmul"].value for count in flops]),
     ]:
         fig.add_scatter(x=lengths, y=times, **style.scatter("N = %{x}, %{name}: %{y:.3g} ms"))
     return plot.finish(

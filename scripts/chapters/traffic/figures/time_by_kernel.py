@@ -22,12 +22,12 @@ def figure() -> go.Figure:
     counted = plot.rows_with(records.table("hbm_traffic", "counted"), form="attention", caches="flushed")
     names = [row["step"] for row in steps]
     speed = {what: constant.value for what, constant in plot.recorded_gpu("hbm_traffic").items()}
-    matmul = attention_flops(steps[0]["n"], HEAD_DIM) / 2
+    matmul_flops = attention_flops(steps[0]["n"], HEAD_DIM) / 2
     fig = go.Figure()
     for style, times in [
         (TAKEN, [1e3 * row["time"] for row in counted]),
         (BYTES, [1e12 * (row["read"] + row["written"]) / speed["hbm copy"] for row in counted]),
-        (ARITHMETIC, [1e6 * matmul / speed["bf16 matmul"] if name in ("QKᵀ", "PV") else 0 for name in names]),
+        (ARITHMETIC, [1e6 * matmul_flops / speed["bf16 matmul"] if name in ("QKᵀ", "PV") else 0 for name in names]),
     ]:
         first, *others = (f"<b>{time:.0f}</b>" if time else "" for time in times)
         text = [f"{first} µs {style.name}", *others]

@@ -9,5 +9,5 @@ from scripts.chapters.example.worked import NUMBERS, SUM
 def board() -> Board:
     board = Board()
     board.step("Two numbers, and behind them their sum.")
-    board.words(240, 100, f"{NUMBERS[0]} + {NUMBERS[1]} = {SUM}")
+    board.write(240, 100, f"{NUMBERS[0]} + {NUMBERS[1]} = {SUM}")
     return board
