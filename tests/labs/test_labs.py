@@ -51,7 +51,7 @@ def cache_grading():
             cached[key] = compute(*arguments), case  # the case is kept, so that no other has its id
         return cached[key][0]
 
-    expected_results, reveals = judge.expected_results, known_mistake.makes_difference
+    expected_results, makes_difference = judge.expected_results, known_mistake.makes_difference
 
     def cached_expected_results(task, case, implementation=None):
         return compute_once(expected_results, case, implementation, task, case, implementation)
@@ -62,8 +62,8 @@ def cache_grading():
         patch.setattr(
             known_mistake,
             "makes_difference",
-            lambda implementation, case, wants: compute_once(
-                reveals, case, implementation, implementation, case, wants
+            lambda implementation, case, expected: compute_once(
+                makes_difference, case, implementation, implementation, case, expected
             ),
         )
         with patch_language_once(patch) if is_interpreted() else nullcontext():
