@@ -260,7 +260,7 @@ def program(board: Board) -> None:
     board.step(
         f"One program: {warps} boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each multiplies one "
         f"number of the key, so a warp has {lanes} products. Shuffles fold them to one; an arrow leads from each warp "
-        "into shared memory, 4 in and 1 out, across a dashed barrier, and back: all four have the sum. At the foot, to "
+        "into shared memory, 4 in and 1 out, across two dashed barriers, and back: all four have the sum. At the foot, to "
         "stay: they talk."
     )
     board.erase(keep=STAYS)
@@ -282,7 +282,9 @@ def program(board: Board) -> None:
             board.arrow(x, 132, x, 150)
         board.box(18, 153, 442, 26, "shared memory: 4 in, 1 out", 0.85)
     with board.withhold():
-        board.line((10, 191), (416, 191), dashed=True)
+        for y in (142, 191):
+            board.line((10, y), (402, y), dashed=True)
+        board.write(474, 142, "barrier", 0.75, at="right")
         board.write(474, 191, "barrier", 0.75, at="right")
     with board.withhold():
         for x in middles:

@@ -104,7 +104,7 @@ def meetings(board: Board) -> None:
         strike(board, 1, 100)
     with board.withhold():
         for i, (heads, d, _) in enumerate(times):
-            board.write(14, 146 + 32 * i, f"{heads} heads of {d}" if not i else f"{heads}  ·  {d}", 0.85, at="left")
+            board.write(14, 146 + 32 * i, f"{heads} heads of {d}", 0.85, at="left")
     with board.withhold():
         for i, (_, _, time) in enumerate(times):
             board.write(224, 146 + 32 * i, f"{time:.0f} ms", 0.85, at="right")
@@ -167,13 +167,17 @@ def bill(board: Board) -> None:
     ]
     (eight,) = [row for row in records.table("how_many_warps", "times") if (row["n"], row["warps"]) == (512, 8)]
     many = worked.load_store_clocks(eight["warps"])
+    wanted = {"n": 512, "head_dim": worked.HEAD_DIM}
+    limits = [row for row in records.table("what_limits", "busy") if wanted.items() <= row.items()]
+    door_busy = [row for row in limits if row["warps"] >= worked.WARPS]
     clocks, found, million = worked.LSU_CLOCKS, worked.lsu_milliseconds(), worked.MEETINGS / 1e6
     per_sm = million * clocks / worked.SMS
     board.step(
         f"{' · '.join(map(str, worked.SHAPE))} = {million:.0f} million meetings, times {clocks} clocks, on "
         f"{worked.SMS} SMs {per_sm:.0f} million clocks, that is {found:.0f} ms. A bar for {ours:.0f} ms, {found:.0f} "
         f"of it shaded. The profiler: the unit starts one in {busy['starts']:.0f} % of all clocks. Eight warps have "
-        f"{many} tickets and take {eight['median']:.0f} ms."
+        f"{many} tickets and take {eight['median']:.0f} ms; then the door is busy in {door_busy[-1]['lsu']:.0f} %, not "
+        f"{door_busy[0]['lsu']:.0f}."
     )
     board.erase(keep=STAYS)
     board.line((LEFT, 150), (LEFT + 416, 150), (LEFT + 416, 182), (LEFT, 182), (LEFT, 149))
@@ -192,6 +196,8 @@ def bill(board: Board) -> None:
         board.ring((left + right) / 2, 214, right - left + 18, 26)
     with board.withhold():
         board.write(466, 214, f"8 warps: {many}, {eight['median']:.0f} ms", 0.95, at="right")
+    with board.withhold():
+        board.write(466, 100, "door " + " → ".join(f"{row['lsu']:.0f}" for row in door_busy) + " %", 0.95, at="right")
 
 
 def cure(board: Board) -> None:

@@ -1,4 +1,4 @@
-"""How busy the load-store unit and the ALU are with one, two, four and eight warps, as the profiler counts it."""
+"""For how long the load-store unit and the ALU work with one, two, four and eight warps, below the time it takes."""
 
 import plotly.graph_objects as go
 
@@ -6,21 +6,22 @@ from scripts import records
 from scripts.chapters import plot
 
 ALT = (
-    "Two lines over the number of warps a program has, and below each number the time. The load-store unit's line "
-    "rises from left to right, the ALU's falls, and they cross between two warps and four."
+    "Three lines of milliseconds over the number of warps. On top the time. Below it the two units: the load-store "
+    "unit's work begins far below the ALU's, rises steeply and crosses it between two warps and four. The time stays "
+    "close above whichever of the two is on top at either end."
 )
-UNITS = {"lsu": plot.Style("LSU", "accent"), "alu": plot.Style("ALU", "ink")}
+TIME, LSU, ALU = plot.Style("time", "accent"), plot.Style("LSU", "ink"), plot.Style("ALU", "soft", symbol="square")
 N, HEAD_DIM = 512, 128
 
 
 def figure() -> go.Figure:
     rows = plot.rows_with(records.table("what_limits", "busy"), n=N, head_dim=HEAD_DIM)
-    ticks = [f"{row['warps']} warp{'s' * (row['warps'] > 1)}<br>{row['time']:.0f} ms" for row in rows]
     warps = [row["warps"] for row in rows]
+    spent = [row["time"] for row in rows]
     fig = go.Figure()
-    for unit, style in UNITS.items():
-        busy = [row[unit] for row in rows]
-        fig.add_scatter(x=warps, y=busy, **style.scatter("%{x} warps, %{name}: %{y:.0f} % busy"))
-    xaxis = plot.log_axis(None, warps, ticks)
-    yaxis = {"title": "% busy", "range": [0, 100], "tickvals": [0, 50, 100]}
+    for style, share in [(TIME, None), (LSU, "lsu"), (ALU, "alu")]:
+        work = [row["time"] * row[share] / 100 for row in rows] if share else spent
+        fig.add_scatter(x=warps, y=work, **style.scatter("%{x} warps, %{name}: %{y:.0f} ms"))
+    xaxis = plot.log_axis("warps a program", warps)
+    yaxis = {"title": "milliseconds", "range": [0, 1.05 * max(spent)]}
     return plot.finish(fig, 320, xaxis=xaxis, yaxis=yaxis)
