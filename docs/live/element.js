@@ -200,10 +200,10 @@ class PieceController {
     const step = Number(this.state.step);
     const to = { ArrowRight: step + 1, ArrowLeft: step - 1, Home: 0, End: last }[event.key];
     const plain = !(event.altKey || event.ctrlKey || event.metaKey || event.shiftKey);
-    if (!last || to === undefined || to > last || !plain || !(event.target instanceof HTMLButtonElement)) return;
+    if (!last || to === undefined || !plain || !(event.target instanceof HTMLButtonElement)) return;
     event.preventDefault();
     if (event.key === "ArrowRight" && this.elapsed < Infinity) this.finish();
-    else this.go(to);
+    else if (to <= last) this.go(to);
   }
 
   play() {
