@@ -8,6 +8,7 @@ import { clampStep, drawPiece, Refused, stateFrom } from "./frame.js";
 const NEAR = "300px 0px"; // how far outside the view a piece starts
 const [PACE, READ] = [1000, 3000]; // milliseconds that a step stands still while the piece plays: one whose sentence has
 // been there since the step began, and one whose sentence only comes then
+const VERDICT = 1000; // milliseconds that the last sentence stands before the button begins anew
 const TALL = 0.8; // the part of the screen from which on a picture counts as tall: then its controls stay in sight
 
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -23,6 +24,9 @@ class PieceController {
   timer;
   frameRequest = 0; // the frame that was asked for last
   elapsed = Infinity; // milliseconds since the step began
+  ended = true; // whether the last step has stood for long enough
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  ending;
   open = false; // whether "more" is
   linked = ""; // what has become of the link, until something else changes
 
@@ -84,13 +88,17 @@ class PieceController {
     [this.state, this.previous] = [next, this.state];
     this.linked = "";
     cancelAnimationFrame(this.frameRequest);
-    const duration = !calm.matches && Number(next.step) === Number(this.previous.step) + 1 ? this.piece.duration?.(next) ?? 0 : 0;
+    clearTimeout(this.ending);
+    const onward = Number(next.step) === Number(this.previous.step) + 1;
+    this.ended = !(onward && next.step === this.piece.lastStep?.(next));
+    const duration = onward && !calm.matches ? this.piece.duration?.(next) ?? 0 : 0;
     this.elapsed = duration ? 0 : Infinity;
     try {
       this.draw();
     } catch (error) {
       [this.state, this.previous] = before;
       this.elapsed = Infinity;
+      this.ended = true;
       throw error;
     }
     this.asked = next;
@@ -113,12 +121,14 @@ class PieceController {
     const buttons = {
       set: (/** @type {Partial<State>} */ change) => this.set(change),
       go: (/** @type {number} */ step) => this.go(step),
+      finish: () => this.finish(),
       play: () => this.play(),
       fold: () => this.fold(),
       reset: () => this.reset(),
       link: () => this.link(),
       playing: this.timer !== undefined,
       open: this.open,
+      ended: this.ended,
       linked: this.linked,
     };
     render(
@@ -138,8 +148,21 @@ class PieceController {
     });
   }
 
+  /** At once what moves is at its end; that ends the play, too. */
+  finish() {
+    cancelAnimationFrame(this.frameRequest);
+    this.elapsed = Infinity;
+    this.pause();
+    this.rest();
+  }
+
   /** The picture stands still: the caption may say how it ended, and what has grown stays as tall as it is. */
   rest() {
+    if (!this.ended)
+      this.ending = setTimeout(() => {
+        this.ended = true;
+        this.draw();
+      }, VERDICT);
     const { piece, state, drawing, place } = this;
     const last = piece.lastStep?.(state);
     const done = last !== undefined && state.step === last && (piece.done?.(state) ?? true);
@@ -179,7 +202,8 @@ class PieceController {
     const plain = !(event.altKey || event.ctrlKey || event.metaKey || event.shiftKey);
     if (!last || to === undefined || !plain || !(event.target instanceof HTMLButtonElement)) return;
     event.preventDefault();
-    this.go(to);
+    if (event.key === "ArrowRight" && this.elapsed < Infinity) this.finish();
+    else if (to <= last) this.go(to);
   }
 
   play() {

@@ -53,8 +53,8 @@ export class Refused extends Error {}
 
 /**
  * What the frame's buttons do; a picture drawn by the build has none.
- * @typedef {{set: (change: any) => void, go: (step: number) => void, play: () => void, fold: () => void, reset: () =>
- *   void, link: () => void, playing: boolean, open: boolean, linked: string}} Buttons
+ * @typedef {{set: (change: any) => void, go: (step: number) => void, finish: () => void, play: () => void, fold: () =>
+ *   void, reset: () => void, link: () => void, playing: boolean, open: boolean, ended: boolean, linked: string}} Buttons
  */
 
 /**
@@ -120,16 +120,19 @@ function longest(piece, state, last) {
  * @param {Piece<S>} piece @param {S} state @param {S} previous @param {Canvas} canvas @param {Buttons | null} buttons
  */
 export function drawPiece(piece, state, previous, canvas, buttons) {
-  const { set, go, play, fold, playing, open } =
-    buttons ?? { set() {}, go() {}, play() {}, fold() {}, playing: false, open: false };
+  const { set, go, finish, play, fold, playing, open, ended } =
+    buttons ?? { set() {}, go() {}, finish() {}, play() {}, fold() {}, playing: false, open: false, ended: true };
   const last = piece.lastStep?.(state);
   const step = Number(state.step);
   const [afterwards, anew] = piece.again?.(state) ?? ["Again", { step: 0 }];
-  const waits = canvas.elapsed < Infinity && piece.meanwhile;
+  const moves = canvas.elapsed < Infinity;
+  const waits = moves && piece.meanwhile;
   const text = waits ? waits(state) : piece.says(state, previous);
-  const next = () => (step === last ? set(anew) : go(step + 1));
+  // A press brings what moves to its end, and nothing else; and a last step is seen before it's left.
+  const next = () => (moves ? finish() : step !== last ? go(step + 1) : ended && set(anew));
   const onPicture = (/** @type {Event} */ event) => /** @type {Element} */ (event.target).closest("svg") && next();
-  const [look, onButton] = step === last ? ["quiet", afterwards] : ["", piece.next?.(state) ?? "Next step"];
+  const pressed = step === last ? { ...state, step: step - 1 } : state;
+  const [look, onButton] = step === last && ended ? ["quiet", afterwards] : ["", piece.next?.(pressed) ?? "Next step"];
   // A button at its end stays a button: one that is disabled would lose the keyboard's focus.
   const [back, first, name] = [() => go(step - 1), String(step === 0), playing ? "Pause" : "Play"];
   const steps = () => html`<div class="hb-live__steps">

@@ -1,6 +1,6 @@
 // A kernel at work: memory, three programs that visit it, each at its bench, and the lines that they run.
 import { html, nothing } from "lit-html";
-import { launch, LINES, output, range, right, source, STARTS, stops, tallest, WORDS } from "./one_head.model.js";
+import { launch, LINES, output, range, right, source, STARTS, stops, WORDS } from "./one_head.model.js";
 import { draw, HEIGHTS, isOver, lift, lookOf, PROGRAMS, TABLES, WIDEST } from "./one_head.machine.js";
 import { checkbox, formatNumber, vector } from "./controls.js";
 import { stage } from "./strokes.js";
@@ -59,11 +59,11 @@ const POINTERS = { q: "query", k: "key", v: "value" };
 const NAMES = /(\b(?:q|query|k|key|v|value|scores|exponentials|weights|key_number)\b)/;
 const LONG = 42; // signs of a line; a longer one breaks after its first comma, or before its last sign
 
-/** @param {string} line @param {boolean} bug whether its key_number is multiplied by too little */
+/** @param {string} line @param {boolean} bug whether its key_number isn't multiplied any more */
 const coloured = (line, bug) =>
   line.split(NAMES).map((part, i) => {
-    const look = part === "key_number" ? bug && "bug" : lookOf(POINTERS[part] ?? part);
-    return i % 2 && look ? html`<span class=${look}>${part}</span>` : part;
+    if (part === "key_number") return bug ? html`${part} <del>* HEAD_DIM</del>` : part;
+    return i % 2 ? html`<span class=${lookOf(POINTERS[part] ?? part)}>${part}</span>` : part;
   });
 
 /** A line of code, broken by hand. @param {string} line @param {boolean} bug @param {number} turn of its loop, or -1 */
@@ -76,11 +76,12 @@ function codeOf(line, bug, turn) {
 }
 
 /**
- * The kernel, of which the step that runs is open; the page quotes the whole of it.
+ * The kernel, of which the step that runs is open, or that a wrong address is in; the page quotes the whole of it.
  * @param {boolean} wrong @param {Step} step
  */
 function listing(wrong, { moments }) {
-  const [now, turn] = [moments.map(({ line }) => line), moments[0]?.turn ?? 0];
+  const [now, turn] = [moments.map(({ line }) => line), moments[0]?.turn ?? -1];
+  if (wrong && !now.length) now.push(LINES.key);
   const [open, loop] = [paragraph(now[0] ?? 0), [LINES.keys, LINES.values].find((head) => now[0] > head && now[0] <= head + 2)];
   const items = source(wrong)[open].map((line, number) => {
     const i = STARTS[open] + number;
@@ -94,18 +95,18 @@ function listing(wrong, { moments }) {
 }
 
 /**
- * The names of what is loaded, each on top of its piles; a click on one guesses that these will be the tallest.
+ * The names of what is loaded, each above its piles; a click on one guesses that these will be the tallest.
  * @param {State} state @param {(change: Partial<State>) => void} set @param {Frame} frame
  */
 function guesses({ wrong, guess }, set, frame) {
   const open = !wrong && !isOver(frame);
   const buttons = TABLES.slice(0, 3).map(([tensor, letter, word, look]) => {
     const press = () => open && set({ guess: tensor });
-    return html`<button type="button" style="--lift: ${lift(frame, tensor)}" aria-pressed=${String(guess === tensor)} aria-disabled=${String(!open)} @click=${press}>
+    return html`<button type="button" style="--lift: ${lift(frame)}" aria-pressed=${String(guess === tensor)} aria-disabled=${String(!open)} @click=${press}>
       <span><b class=${look}>${letter}</b> ${word}${open ? html` <i>?</i>` : nothing}</span>
     </button>`;
   });
-  return html`<div class="hb-live__guesses" role="group" aria-label="Guess: which table gets the tallest piles?">${buttons}<span></span></div>`;
+  return html`<div class="hb-live__guesses" role="group" aria-label="Guess: which numbers will be loaded again and again?">${buttons}<span></span></div>`;
 }
 
 /**
@@ -171,6 +172,9 @@ function missed({ turn, held, touch }, dim, key) {
   return `${where} and get ${vector(held.key)}: ${what}. It should be ${vector(key)}.`;
 }
 
+/** @type {Record<string, string>} */
+const GUESSED = { q: "Q was the wrong guess.", k: "K, yes. And V just as often.", v: "V, yes. And K just as often." };
+
 /** What a program has done in the end. @param {Problem} problem @param {string} guess @param {Step} step */
 function ended(problem, guess, step) {
   const { program, held: { output } } = step;
@@ -185,10 +189,8 @@ function ended(problem, guess, step) {
     return `${row} goes out to memory. The program ends, and everything else in its registers is forgotten.`;
   if (program < last)
     return `Its own query gave its own row, ${row}, and that goes out. But program ${program} fetched every key again.`;
-  const most = tallest(step, problem, "k");
-  const fits = POINTERS[guess] && tallest(step, problem, /** @type {"q" | "k" | "v"} */ (guess)) === most;
-  const start = POINTERS[guess] ? `${guess.toUpperCase()} was the ${fits ? "right" : "wrong"} guess.` : `${row} is the last row.`;
-  return `${start} Each query was loaded once, each key and value ${most} times.`;
+  const start = GUESSED[guess] ?? `${row} is the last row.`;
+  return `${start} Each query was loaded once, each key and value ${problem.q.length} times.`;
 }
 
 /** What a step has done. @param {Problem} problem @param {State} state @param {Step} step */
@@ -199,7 +201,7 @@ function sentence(problem, { wrong, slowly, guess }, step) {
   if (!moment) {
     if (wrong) return "Now the address of a key lacks * HEAD_DIM. Which keys will the programs read?";
     if (slowly) return "Three programs, one for each query. Let’s take them line by line.";
-    return "Three programs, one for each query. Each load leaves a block. Guess: which table gets the tallest piles?";
+    return "One program for each query, shown in slow motion: in truth they run side by side. Which numbers will be loaded again and again?";
   }
   const { line, turn } = moment;
   const largest = Math.max(...(held.scores ?? [0]));
@@ -216,7 +218,7 @@ function sentence(problem, { wrong, slowly, guess }, step) {
     }
     case LINES.score: {
       if (!slowly && wrong)
-        return "The loads began at 0, 1 and 2, not at 0, 2 and 4: half a key too early, then a whole one.";
+        return "A block marks where a load began: at 0, 1 and 2, not at 0, 2 and 4. Half a key too early, then a whole one.";
       if (!slowly)
         return `Each key came and left a score (our scale is 1). Place ${keys} has no key, so it stays −∞.`;
       if (turn === 0)
@@ -247,5 +249,4 @@ export default {
   duration: (state) => pace(state) * (ends(state)[state.step] - ends(state)[state.step - 1]),
   says: (state) => sentence(WORDS, state, now(state)).replace(/ ([·×]) /g, "\u00a0$1\u00a0"), // no line ends in a product
   again: ({ wrong }) => [wrong ? "Fix the address" : "Break a key’s address", { wrong: !wrong, step: 0 }],
-  done: ({ wrong }) => !wrong,
 };

@@ -1,7 +1,7 @@
 // What the picture of a kernel at work shows: memory, with a block on a row for each load, and below it a bench for each
 // program.
 import { nothing, svg } from "lit-html";
-import { LINES, output, padded, range, right, run, tallest, visitors, WORDS } from "./one_head.model.js";
+import { LINES, output, padded, range, right, run, visitors, WORDS } from "./one_head.model.js";
 import { formatNumber } from "./controls.js";
 import { group, path, rect, text } from "./strokes.js";
 
@@ -46,14 +46,13 @@ const needsTwoChanges = ({ line }) => line === LINES.score || line === LINES.add
 
 /** Whether the last program is done. @param {Frame} now */
 export const isOver = ({ step, second }) => hasStored(step) && step.program === PROGRAMS - 1 && second === 1;
-/** How high the name of a table is, in blocks: on top of its tallest pile. @param {Frame} now @param {Tensor} tensor */
-export const lift = (now, tensor) =>
-  tensor === "out" ? 0 : tallest(now.step, WORDS, tensor) / (now.wrong ? 2 : 1) + (isOver(now) ? 1.3 : 0);
+/** By how many blocks the names make room for what is counted in the end. @param {Frame} now */
+export const lift = (now) => (isOver(now) ? 1.3 : 0);
 
 /** Above memory there is room for its piles. @param {number} width @param {number} tall */
 function layout(width, tall) {
   const small = tall === HEIGHTS[0];
-  const [tile, wide, cell, height, floor] = small ? [22, 34, 34, 20, 15] : [42, 56, 44, 28, 18];
+  const [tile, wide, last, cell, height, floor] = small ? [22, 34, 40, 30, 20, 15] : [42, 56, 56, 44, 28, 18];
   const [y, top, name] = small ? [94, 142, 55] : [108, 178, 94];
   const [left, end] = width < BESIDE ? [0, width] : [name, width - LISTING];
   const apart = (width - left - 3 * KEYS * tile - PROGRAMS * wide) / 3;
@@ -61,16 +60,16 @@ function layout(width, tall) {
     const size = { width: tensor === "out" ? wide : tile, height };
     return { tensor, letter, word, look, x: left + i * (KEYS * tile + apart), y, ...size };
   });
-  const gap = (end - name - 3 * tile - PLACES * cell - wide) / 4;
+  const gap = (end - name - 3 * tile - PLACES * cell - last) / 4;
   const row = name + 2 * (tile + gap);
   /** @type {Record<string, number>} */
-  const places = { query: name, key: name + tile + gap, value: row + PLACES * cell + gap, output: end - wide };
+  const places = { query: name, key: name + tile + gap, value: row + PLACES * cell + gap, output: end - last };
   const bench = (/** @type {number} */ program) => top + ((program + 1) * (tall - top)) / PROGRAMS - 4;
   /** The place of a number. @param {number} program @param {string} register @param {number} i @returns {Cell} */
   const held = (program, register, i) => {
     const y = bench(program) - DIM * height;
     if (ROWS.includes(register)) return { x: row + i * cell, y, width: cell, height: DIM * height };
-    return { x: places[register], y: y + i * height, width: register === "output" ? wide : tile, height };
+    return { x: places[register], y: y + i * height, width: register === "output" ? last : tile, height };
   };
   return { small, width, left, end, tables, name, floor, gap, bench, held };
 }
@@ -94,20 +93,23 @@ const GONE = 0.25; // how much is left to see of what a program has forgotten
 const SIGNS = Object.entries({ key: "·", scores: "→", value: "×", output: "→" }); // each before a register
 
 /**
- * The loads of a row, one block on the other, each with the number of its program; in the end they are counted.
- * @param {number} x @param {Table} table @param {number[]} programs @param {boolean} fresh @param {Frame} now
- * @param {number} high how high a block is @param {number} most
+ * The loads of a row, one block on the other, each with the number of its program, and dashed what may still come; in
+ * the end they are counted. With wrong addresses a program loads a key up to twice: then two blocks are abreast.
+ * @param {Cell} cell @param {string} look @param {number[]} programs @param {boolean} fresh @param {Frame} now
+ * @param {number} floor how high a block is
  */
-function drawLoads(x, { y, width, look }, programs, fresh, { wrong, first }, high, most) {
-  const count = programs.length;
+function drawLoads({ x, y, width }, look, programs, fresh, now, floor) {
+  const [abreast, count, most] = [now.wrong && look === "key" ? 2 : 1, programs.length, PROGRAMS * (now.wrong ? 2 : 1)];
+  const [wide, high] = [(width - 2) / abreast, floor - 2];
+  const above = (/** @type {number} */ floors) => y - 3 - (floors + 1) * floor;
   return [
+    range(PROGRAMS).slice(Math.ceil(count / abreast)).map((i) => path(`M${x + 3} ${above(i)}h${width - 6}v${high - 1}h${6 - width}z`, `thin ${look} dashes`, READ_ALPHA)),
     programs.map((program, i) => {
-      const [top, lit] = [y - 3 - (i + 1) * high, fresh && i === count - 1];
-      const number = text(x, top + high / 2 + 4, `small middle ${lit ? "paper" : "ink"}`, program);
-      const block = rect(x + 1.5 - width / 2, top, width - 3, high - 2, look, lit ? 1 : READ_ALPHA);
-      return group(lit ? first : 1, block, wrong ? nothing : number);
+      const [left, up, lit] = [x + 1 + (i % abreast) * wide, above(Math.floor(i / abreast)), fresh && i === count - 1];
+      const number = text(left + wide / 2, up + floor / 2 + 4, `small middle ${lit ? "paper" : "ink"}`, program);
+      return group(lit ? now.first : 1, rect(left + 0.5, up, wide - 1, high, look, lit ? 1 : READ_ALPHA), number);
     }),
-    most ? text(x, y - 9 - count * high, `middle strong ${count === most ? "violet" : "soft"}`, `${count}×`) : nothing,
+    isOver(now) ? text(x + width / 2, above(PROGRAMS - 1) - 6, `middle strong ${count === most ? "violet" : "soft"}`, `${count}×`) : nothing,
   ];
 }
 
@@ -115,7 +117,7 @@ function drawLoads(x, { y, width, look }, programs, fresh, { wrong, first }, hig
  * @param {Table} table @param {Frame} now @param {Layout} at @param {boolean} paper where no button has the table's name
  */
 function drawTable(table, now, at, paper) {
-  const { step, before, wrong, first } = now;
+  const { step, before, first } = now;
   const { tensor, letter, word, look, x, y, width, height } = table;
   const stored = tensor === "out";
   const touched = step.moments.flatMap(({ touch }) => (touch?.tensor === tensor ? touch.places : []));
@@ -124,21 +126,20 @@ function drawTable(table, now, at, paper) {
   const missed = (/** @type {number} */ i, /** @type {number} */ number) =>
     stored && Math.abs(number - right(WORDS, Math.floor(i / DIM))[i % DIM]) > 5e-3;
   const loads = range(numbers.length / DIM).map((row) => (stored ? [] : visitors(step, tensor, row, DIM)));
-  const [high, most] = [wrong ? at.floor / 2 : at.floor, isOver(now) ? tallest(step, WORDS, "k") : 0];
   const named = svg`<tspan class="strong ${look}">${letter}</tspan> ${word}`;
   const own = { x: x + step.program * width - 3, y: y - 3, width: width + 6, height: height + 3 };
   return [
     paper || stored
-      ? text(x + (loads.length * width) / 2, y - 12 - lift(now, tensor) * at.floor, "middle small soft", named)
+      ? text(x + (loads.length * width) / 2, y - 12 - (stored ? 0 : PROGRAMS + lift(now)) * at.floor, "middle small soft", named)
       : nothing,
     loads.map((programs, row) => {
       const cell = inMemory(table, row * DIM);
       const empty = numbers[row * DIM] === null;
-      const fresh = touched.some((i) => Math.floor(i / DIM) === row);
+      const fresh = Math.floor(touched[0] / DIM) === row;
       return [
         empty ? nothing : rect(cell.x, y, width, DIM * height, look, GROUND_ALPHA),
         outline(cell, empty ? "thin soft dots" : `thin ${look}`),
-        stored ? nothing : drawLoads(cell.x + width / 2, table, programs, fresh, now, high, most),
+        stored ? nothing : drawLoads(cell, look, programs, fresh, now, at.floor),
       ];
     }),
     lit.map((i) => ground(inMemory(table, i), look)),
@@ -288,7 +289,7 @@ function drawWires({ step, second }, at) {
 export function draw(now, width, height, paper) {
   const at = layout(width, height);
   return [
-    at.left ? text(0, 156, "small soft", "memory") : text(width, at.tables[0].y - 32, "small end soft", "memory"),
+    at.left ? text(0, 156, "small soft", "memory") : nothing,
     at.small ? nothing : text(0, at.held(0, "key", 0).y - 6, "small soft", "registers"),
     paper ? nothing : drawWires(now, at),
     range(PROGRAMS).map((program) => drawBench(program, now, at, paper)),

@@ -183,9 +183,5 @@ export const visitors = ({ touched }, tensor, row, dim) =>
     .filter((touch) => touch.tensor === tensor && Math.floor(touch.places[0] / dim) === row)
     .map(({ program }) => program);
 
-/** How often the row was loaded that was loaded most. @param {Step} step @param {Problem} problem @param {"q" | "k" | "v"} tensor */
-export const tallest = (step, problem, tensor) =>
-  Math.max(...problem[tensor].map((row, i) => visitors(step, tensor, i, row.length).length));
-
 /** What the program should have written. @param {Problem} problem @param {number} program */
 export const right = (problem, program) => run(problem, program, false).slice(-1)[0].held.output;

@@ -93,7 +93,6 @@ const calls = {
     const end = m.launch(problem, wrong).slice(-1)[0];
     return ["q", "k", "v"].map((name) => problem[name].map((row, i) => m.visitors(end, name, i, row.length).length));
   },
-  "one_head: tallest": (m) => (problem, wrong) => ["q", "k", "v"].map((name) => m.tallest(m.launch(problem, wrong).slice(-1)[0], problem, name)),
   "one_head: touched": (m) => (problem, wrong) =>
     m.launch(problem, wrong).slice(-1)[0].touched.map(({ tensor, places, numbers }) => [tensor, places, numbers]),
   "one_head: registers": (m) => (problem, program) => {

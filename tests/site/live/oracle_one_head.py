@@ -83,12 +83,6 @@ def loads(problem, wrong):
 
 
 @per_case
-def tallest(problem, wrong):
-    """How many loads of q, k and v the row got that got the most: how high its piles are."""
-    return [max(each_row) for each_row in loads([(problem, wrong)])[0]]
-
-
-@per_case
 def registers(problem, program):
     """The row of scores with its padding, its exponentials, its weights and the output, at the end of a program."""
     q, k, v = (torch.tensor(problem[name], dtype=torch.float64) for name in "qkv")
@@ -122,8 +116,6 @@ CHECKS = [
         ("turn * (wrong ? 1 : dim) + c", "turn * dim + c"), rel_tol=1e-5, abs_tol=1e-5, other_mistakes=(("program * dim + c", "program + c"),)),
     OracleCheck("one_head: loads", loads, lambda: [[problem, wrong] for problem in problems() for wrong in (False, True)],
         ("Math.floor(touch.places[0] / dim) === row", "touch.places.some((i) => Math.floor(i / dim) === row)")),
-    OracleCheck("one_head: tallest", tallest, lambda: [[problem, wrong] for problem in problems() for wrong in (False, True)],
-        ("tallest = (step, problem, tensor) =>\n  Math.max(", "tallest = (step, problem, tensor) =>\n  Math.min(")),
     OracleCheck("one_head: registers", registers, lambda: [[problem, program] for problem in problems() for program in range(len(problem["q"]))],
         ("place.map(() => -Infinity)", "place.map(() => 0)"), rel_tol=1e-12, abs_tol=1e-12, other_mistakes=(
             ("(i === turn ? score : old)", "score"),

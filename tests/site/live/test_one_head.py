@@ -12,7 +12,11 @@ from tests.site.live.test_pieces import FINGER, every_width
 
 PAGE = ROOT / "docs" / "chapters" / "first-kernel" / "index.md"
 PLACES, TABLE = 8, 3  # on a bench: query, key, four scores, value, output; in memory: the rows of the output
-GUESSES = {"queries": "Q was the wrong guess", "keys": "K was the right guess", "values": "V was the right guess"}
+GUESSES = {
+    "queries": "Q was the wrong guess",
+    "keys": "K, yes. And V just as often",
+    "values": "V, yes. And K just as often",
+}
 
 # The sentence once a millisecond or so, from the press until the picture rests.
 PRESS = """(piece) => new Promise((rested) => {
@@ -26,6 +30,21 @@ PRESS = """(piece) => new Promise((rested) => {
     look();
 })"""
 
+# A press every 300 ms, until the address is broken; after each, and before the next: the sentence, the button, and when.
+THUMB = """async (piece, keyboard) => {
+    const seen = [], text = (part) => piece.querySelector(part).textContent.trim();
+    const press = (what) => keyboard && !text(".hb-live__main").startsWith("Break")
+        ? what.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true })) : what.click();
+    const look = () => seen.push([text(".hb-live__says"), text(".hb-live__main"), performance.now()]);
+    while (seen.length < 120 && !seen.at(-1)?.[0].startsWith("Now")) {
+        press(piece.querySelector(".hb-live__main"));
+        look();
+        await new Promise((later) => setTimeout(later, 300));
+        look();
+    }
+    return seen;
+}"""
+
 
 def says(piece) -> str:
     return piece.locator(".hb-live__says").inner_text()
@@ -37,7 +56,7 @@ def guess(piece, table: str):
 
 def test_the_captions_are_of_one_line(pieces):
     asked, told = re.search(r'caption="(.*?) \| (.*?)"\}\none_head', PAGE.read_text()).groups()
-    assert 40 <= len(asked) <= 85 and 40 <= len(told) <= 85 and asked.endswith("?") and told.endswith("?")
+    assert 40 <= len(asked) <= 85 and 40 <= len(told) <= 85 and asked.endswith(".") and told.endswith("?")
 
 
 @pytest.mark.parametrize(
@@ -97,6 +116,33 @@ def test_a_sentence_is_said_once_its_picture_rests_and_before_that_what_is_being
     assert said.startswith("Exponentials")
 
 
+@pytest.mark.parametrize("hand", ["mouse", "keyboard"])
+def test_a_quick_thumb_sees_what_each_step_says_and_the_verdict(visit, hand):
+    """A press while the picture moves only brings it to its end; the last sentence stands before anything is broken."""
+    page = visit("live/?one_head.step=0#live-one_head")
+    page.emulate_media(reduced_motion="no-preference")
+    piece = start_piece(page, "one_head")
+    seen = piece.evaluate(THUMB, hand == "keyboard")
+    starts = ("Query 0", "Each key", "Exponentials", "Three values", "[6.33", "Its own", "[3.67", "Now the address")
+    assert not [start for start in starts if not any(said.startswith(start) for said, _, _ in seen)]
+    began = next(time for said, _, time in seen if said.startswith("[3.67"))
+    ended = next(time for _, button, time in seen if button.startswith("Break"))
+    assert ended - began > 700
+
+
+def test_without_motion_the_verdict_stands_for_a_second_too_and_going_back_ends_the_wait(open_piece):
+    piece = open_piece("one_head", step=6)
+    button = piece.locator(".hb-live__main")
+    for _ in range(3):
+        button.press("Enter")
+        assert says(piece).startswith("[3.67") and button.inner_text() == "Run program 2"
+    button.press("ArrowLeft")
+    piece.page.wait_for_timeout(1200)
+    assert says(piece).startswith("Its own") and button.inner_text() == "Run program 2"
+    button.press("Enter")
+    button.get_by_text("Break").wait_for()
+
+
 def test_there_is_time_to_read_what_is_only_said_in_the_end(open_piece):
     piece = open_piece("one_head", step=0)
     piece.get_by_role("button", name="Play").click()
@@ -136,6 +182,35 @@ def test_nobody_has_to_guess_and_a_broken_address_asks_something_else(open_piece
         guess(piece, "keys").get_attribute("aria-disabled") == "true" and "?" not in guess(piece, "keys").inner_text()
     )
     assert says(piece).endswith("Which keys will the programs read?")
+
+
+def test_a_broken_address_is_struck_through_where_the_code_opens(open_piece):
+    piece = open_piece("one_head", wrong="true", step=0)
+    assert piece.locator(".hb-live__code .open > p").inner_text() == "# Score every key"
+    assert piece.locator(".hb-live__code .now del").inner_text().strip() == "* HEAD_DIM"
+
+
+def test_each_block_has_the_number_of_its_program_whichever_address(pieces):
+    for wrong in ("false", "true"):
+        still = BeautifulSoup(pieces.draw_state("one_head", {"step": "7", "wrong": wrong}), "html.parser")
+        blocks = [text for text in still.select("svg.wide text.small.middle") if text.text.strip() in {"0", "1", "2"}]
+        assert len(blocks) == 3 + 9 + 9
+
+
+def test_above_each_row_there_is_a_place_for_each_program(pieces):
+    still = lambda step: BeautifulSoup(pieces.draw_state("one_head", {"step": str(step)}), "html.parser")
+    count = lambda step: len(still(step).select("svg.wide path.dashes:is(.query, .key, .value)"))
+    assert [count(0), count(1), count(7)] == [27, 26, 6]
+
+
+@every_width
+def test_no_head_of_a_column_touches_the_next(open_piece, width):
+    piece = open_piece("one_head", width, step=4)
+    names = [
+        piece.locator("svg.stage:visible text.small.middle").get_by_text(name, exact=True).bounding_box()
+        for name in ("query", "key", "weights", "value", "output")
+    ]
+    assert all(other["x"] - one["x"] - one["width"] >= 8 for one, other in pairwise(names))
 
 
 def test_paper_has_the_picture_alone_with_the_names_of_its_tables_apart(open_piece):
