@@ -30,7 +30,7 @@ def test_before_it_runs_only_paper_says_how_it_ends(pieces):
     still = BeautifulSoup(pieces.draw_state("load_store_unit", {}), "html.parser")
     text = {width: still.select_one(f"svg.{width}").text for width in ("narrow", "wide", "printed")}
     drawn = {width: clocks(each) for width, each in text.items()}
-    assert drawn == {"narrow": [0, 0], "wide": [0, 0], "printed": [worked.CLOCKS, 2]}
+    assert drawn == {"narrow": [0, 0], "wide": [0, 0], "printed": [worked.load_store_clocks(4), 2]}
     assert not re.search(r"\b0 clocks (?!50)", text["wide"])
 
 
@@ -66,7 +66,7 @@ def test_a_meeting_runs_and_its_only_step_needs_no_play(visit):
     says.get_by_text("whichever warp it comes from").wait_for()
     page.locator("#live-load_store_unit[data-done]").wait_for(timeout=10_000)
     assert "4 · 24 = 96 clocks" in says.inner_text()
-    assert clocks(piece.locator("svg.stage:visible").text_content()) == [worked.CLOCKS, 2]
+    assert clocks(piece.locator("svg.stage:visible").text_content()) == [worked.load_store_clocks(4), 2]
     piece.get_by_role("button", name="8 warps", exact=True).click()
     assert clocks(piece.locator("svg.stage:visible").text_content()) == [0, 0]
 
