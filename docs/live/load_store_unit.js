@@ -2,13 +2,15 @@
 import { html, nothing, svg } from "lit-html";
 import { at, clocks, FALL, multiplications, queue, WARPS } from "./load_store_unit.model.js";
 import { oneOf, pluralize } from "./controls.js";
-import { clamp, hundredths, path, rect, stage, text } from "./strokes.js";
+import { clamp, group, hundredths, path, rect, stage, text } from "./strokes.js";
 
-const initial = { warps: 4, step: 0 };
+const initial = { warps: 4, step: 0, runs: "" }; // runs: the numbers of warps that have run before
 const CLOCK = 20; // milliseconds
 const START = 1 - FALL; // so that the first has arrived when its clock has passed
-const AXIS = 210; // clocks, enough for any number of warps
+const AXIS = 225; // clocks, enough for any number of warps and a number behind it
 const BAR = 18; // pixels
+const TAPE = 10;
+const UNUSED = 6; // instructions of a sum that a warp alone needn’t do
 
 /** @typedef {typeof initial} State */
 /** @typedef {import("./load_store_unit.model.js").Kind} Kind */
@@ -19,15 +21,25 @@ const BAR = 18; // pixels
 const LOOKS = { key: "key", value: "value", shuffle: "violet half", shared: "violet" };
 const KINDS = /** @type {Kind[]} */ (Object.keys(LOOKS));
 
+/** @param {string} asked */
+const number = (asked) => Number(oneOf("Warps", asked, WARPS.map(String)));
+
 /** @param {State} state */
-const read = ({ warps }) => Number(oneOf("Warps", String(warps), WARPS.map(String)));
+const read = ({ warps }) => number(String(warps));
+
+/** What has run, with what runs now. @param {State} state */
+const kept = ({ warps, step, runs }) =>
+  [...new Set([...runs.split(",").filter(Boolean).map(number), ...(step ? [warps] : [])])].join(",");
+
+/** The next run keeps those before it. @param {State} state @param {number} warps */
+const choose = (state, warps) => ({ warps, step: 0, runs: kept(state) });
 
 /** @param {Kind} kind @param {number} count */
 const named = (kind, count) =>
   ({ key: "load the key", value: "load the value", shuffle: pluralize(count, "shuffle"), shared: "shared memory" })[kind];
 
-/** Runs of one kind, each with where it begins. @param {Kind[]} kinds */
-const runs = (kinds) =>
+/** Neighbours of one kind, each with where it begins. @param {Kind[]} kinds */
+const alike = (kinds) =>
   kinds.flatMap((kind, from) => {
     if (kind === kinds[from - 1]) return [];
     const end = kinds.findIndex((other, i) => i > from && other !== kind);
@@ -37,15 +49,16 @@ const runs = (kinds) =>
 /** @param {number} warps @param {number} width @param {number} height */
 function layout(warps, width, height) {
   const small = width < 600;
-  const column = small ? Math.min(44, (width - 112) / warps) : Math.min(80, (width - 400) / warps); // the rest is for names
-  const [right, floor] = [warps * column, height - 180]; // below the queues
-  const [ticket, gap] = [(height - 224) / queue(8).length, 8];
+  const [right, floor] = [width - (small ? 112 : 400), height - 180]; // the rest is for names; below the queues
+  const column = right / warps;
+  const [ticket, gap] = [(height - 230) / queue(8).length, 8];
   const kinds = queue(warps);
   const value = kinds.indexOf("value");
+  const unused = warps > 1 ? 0 : UNUSED * ticket;
   /** Between a load and a sum is a gap. @param {number} place from the head of the queue, perhaps in between two */
-  const gaps = (place) => gap * (clamp(0, place, 1) + clamp(0, place - value + 1, 1) + clamp(0, place - value, 1));
+  const gaps = (place) => gap * (clamp(0, place, 1) + clamp(0, place - value, 1)) + (gap + unused) * clamp(0, place - value + 1, 1);
   return {
-    small, width, kinds, value, right, floor, brief: column < 52,
+    small, width, kinds, value, right, floor, unused, brief: column < 52,
     x: (/** @type {number} */ warp) => (warp + 0.5) * column,
     y: (/** @type {number} */ place) => floor - (place + 1) * ticket - gaps(place),
     wide: column - (small ? 5 : 8),
@@ -87,7 +100,7 @@ function box({ warp, clock, ahead, fallen }, my) {
 }
 
 /** Clocks that are wide enough stand apart. @param {Layout} my */
-const tick = ({ clock }) => clock - (clock > 3 ? 1 : 0);
+const tick = ({ clock }) => clock - (clock > 2 ? 1 : 0);
 
 /** On paper they are in both places. @param {number} warps @param {number} clock @param {boolean} paper @param {Layout} my */
 function drawInstructions(warps, clock, paper, my) {
@@ -104,10 +117,10 @@ function drawInstructions(warps, clock, paper, my) {
 
 /** What the tickets are, beside them. @param {number} warps @param {Layout} my */
 function drawNames(warps, my) {
-  const top = my.y(my.kinds.length - 1) - 10;
+  const top = my.y(my.kinds.length - 1) - my.unused - 10;
   const middle = (/** @type {number} */ from, /** @type {number} */ count) => (my.y(from) + my.high + my.y(from + count - 1)) / 2 + 5;
   const columns = Array.from({ length: warps }, (_, warp) => text(my.x(warp), top, "small middle soft", my.brief ? warp : `warp ${warp}`));
-  const kinds = runs(my.kinds).map(({ kind, from, count }) =>
+  const kinds = alike(my.kinds).map(({ kind, from, count }) =>
     text(my.right + 8, middle(from, count), `small ${LOOKS[kind].split(" ")[0]}`, named(kind, count)),
   );
   const sums = [[1, my.value - 1, "adds up the score"], [my.value + 1, my.kinds.length - my.value - 1, "adds up the row, to read one share"]];
@@ -118,8 +131,15 @@ function drawNames(warps, my) {
       text(x + 16, middle(Number(from), Number(count)), "small soft", `${name}: ${count}`),
     ];
   });
+  const unused = [my.value, my.kinds.length].map((end) => {
+    const [left, low, high] = [my.middle - my.wide / 2, my.y(end - 1) - 4, my.y(end - 1) - my.unused];
+    return [
+      path(`M${left} ${low}h${my.wide}V${high}h${-my.wide}Z`, "line thin dashes"),
+      text(my.middle, (low + high) / 2 + 5, "small middle soft", "no shared memory"),
+    ];
+  });
   const unit = my.brief ? text(my.right + 8, top, "small soft", warps > 1 ? "warps" : "warp") : nothing;
-  return [columns, unit, kinds, my.small ? nothing : brackets];
+  return [columns, unit, kinds, my.small ? nothing : brackets, my.unused ? unused : nothing];
 }
 
 /** @param {Layout} my */
@@ -134,14 +154,22 @@ function drawClocks(warps, clock, my) {
   const half = multiplications(warps) / 2; // for the score, once the key is there; for the output, in the end
   const all = [warps, clocks(warps)].flatMap((from) => Array.from({ length: half }, (_, i) => from + i));
   const done = all.filter((from) => clock >= from + 1);
-  const count = (/** @type {number} */ n) => svg`<tspan class="strong">${n}</tspan> ${n === 1 ? "clock" : "clocks"}`;
+  /** Without a number until there is one. @param {number} n @param {string} name */
+  const count = (n, name, of = "") => (n ? svg`${name}: <tspan class="strong">${n}</tspan> ${n === 1 ? "clock" : "clocks"}${of}` : name);
   return [
-    text(my.middle + my.door + 12, my.spout - 1, "ink", svg`${my.small ? "LSU" : "load-store unit (LSU)"}: ${count(started)}`),
-    text(0, my.fp32 - 8, "ink", svg`FP32 units: ${count(done.length)}`),
+    text(my.middle + my.door + 12, my.spout - 1, "ink", count(started, my.small ? "LSU" : "load-store unit (LSU)")),
+    text(0, my.fp32 - 8, "ink", count(done.length, "multiplications", " of the FP32 units")),
     rect(0, my.fp32, my.width, BAR, "track"),
     boxes(done.map((from) => [from * my.clock, my.fp32, tick(my), BAR]), "ink"),
     [0, 50, 100, 150, 200].map((n) => text(n * my.clock, my.fp32 + BAR + 18, `small soft ${n ? "middle" : ""}`, n || "0 clocks")),
   ];
+}
+
+/** What a run leaves: its clocks, and how many. @param {number} warps */
+function drawTape(warps) {
+  const kinds = alike(queue(warps)).map(({ kind, from, count }) => boxes([[from * warps, 0, count * warps, TAPE]], LOOKS[kind]));
+  return html`<span><svg viewBox="0 0 ${AXIS} ${TAPE}" preserveAspectRatio="none" aria-hidden="true">${kinds}</svg>
+    <b style="left: ${hundredths((100 * clocks(warps)) / AXIS)}%">${clocks(warps)}</b></span>`;
 }
 
 /** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
@@ -151,12 +179,14 @@ function picture(state, set, { width, elapsed }) {
   const now = state.step ? Math.min(end, elapsed / CLOCK + START) : START;
   const draw = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) => {
     const [clock, my] = [paper ? end : now, layout(warps, wide, high)];
-    return [drawInstructions(warps, clock, paper, my), drawFunnel(my), drawNames(warps, my), drawClocks(warps, clock, my)];
+    const left = paper ? 0 : clamp(0, (clock - START) / FALL, 1); // its place, so that names and slots fit no more
+    return [drawInstructions(warps, clock, paper, my), drawFunnel(my), group(1 - left / 2, drawNames(warps, my)), drawClocks(warps, clock, my)];
   };
-  const choice = (/** @type {number} */ each) => html`<button type="button" aria-pressed=${String(each === warps)}
-    @click=${() => set({ warps: each, step: 0 })}>${each}</button>`;
-  return html`<div class="hb-live__warps" role="group" aria-label="Warps"><span>Warps</span>${WARPS.map(choice)}</div>
-    ${stage(width, says(state), draw, [460, 476])}`;
+  const done = kept(elapsed < Infinity ? { ...state, step: 0 } : state).split(",");
+  const tape = (/** @type {number} */ each) => html`<button type="button" aria-pressed=${String(each === warps)}
+    @click=${() => set(choose(state, each))}>${pluralize(each, "warp")} ${done.includes(String(each)) ? drawTape(each) : html`<span></span>`}</button>`;
+  return html`${stage(width, says(state), draw, [430, 446])}
+    <div class="hb-live__warps" role="group" aria-label="Warps">${WARPS.map(tape)}</div>`;
 }
 
 /** @type {Record<number, string>} */
@@ -182,9 +212,9 @@ export default {
   initial, picture, says,
   lastStep: () => 1,
   next: () => "Run a meeting",
-  again: ({ warps }) => {
-    const other = warps > 1 ? warps / 2 : 8;
-    return [`With ${pluralize(other, "warp")}`, { warps: other, step: 0 }];
+  again: (state) => {
+    const other = state.warps > 1 ? state.warps / 2 : 8;
+    return [`With ${pluralize(other, "warp")}`, choose(state, other)];
   },
   meanwhile: () => "One instruction in a clock, whichever warp it comes from.",
   duration: (state) => (clocks(read(state)) + multiplications(read(state)) / 2 - START) * CLOCK,

@@ -1,4 +1,4 @@
-"""The meeting that a reader runs: all instructions pass, as many as the model counts, and one press is enough."""
+"""The meeting that a reader runs: all instructions pass, one press is enough, and what a run took stays in sight."""
 
 import re
 
@@ -10,8 +10,13 @@ from tests.site.live.conftest import start_piece
 
 
 def clocks(text: str) -> list[int]:
-    """Of the load-store unit and of the FP32 units."""
-    return [int(re.search(rf"{unit}\)?: (\d+) clock", text)[1]) for unit in ("LSU", "FP32 units")]
+    """Of the load-store unit and of the FP32 units, which have no number until they have begun."""
+    found = [re.search(rf"{unit}(?:\)?: (\d+) clocks?)?", text) for unit in ("LSU", "multiplications")]
+    return [int(each[1] or 0) for each in found]
+
+
+def tapes(piece) -> list[str]:
+    return [re.sub(r"\s+", " ", row).strip() for row in piece.locator(".hb-live__warps button").all_text_contents()]
 
 
 @pytest.mark.parametrize(("warps", "multiplied"), [(1, 2), (2, 2), (4, 2), (8, 4)])
@@ -23,8 +28,32 @@ def test_in_the_end_every_clock_is_drawn(pieces, warps, multiplied):
 
 def test_before_it_runs_only_paper_says_how_it_ends(pieces):
     still = BeautifulSoup(pieces.draw_state("load_store_unit", {}), "html.parser")
-    drawn = {width: clocks(still.select_one(f"svg.{width}").text) for width in ("narrow", "wide", "printed")}
-    assert drawn == {"narrow": [0, 0], "wide": [0, 0], "printed": [worked.CLOCKS, 2]}
+    text = {width: still.select_one(f"svg.{width}").text for width in ("narrow", "wide", "printed")}
+    drawn = {width: clocks(each) for width, each in text.items()}
+    assert drawn == {"narrow": [0, 0], "wide": [0, 0], "printed": [worked.load_store_clocks(4), 2]}
+    assert not re.search(r"\b0 clocks (?!50)", text["wide"])
+
+
+@pytest.mark.parametrize(
+    ("step", "dim"), [("0", {"narrow": 1, "wide": 1, "printed": 1}), ("1", {"narrow": 0.5, "wide": 0.5, "printed": 1})]
+)
+def test_names_are_dim_once_their_slots_are_empty(pieces, step, dim):
+    still = BeautifulSoup(pieces.draw_state("load_store_unit", {"step": step}), "html.parser")
+    names = {width: still.select_one(f"svg.{width}").find("text", string=re.compile("load the key")) for width in dim}
+    assert {width: float(name.find_parent("g")["opacity"]) for width, name in names.items()} == dim
+
+
+@pytest.mark.parametrize("width", ["narrow", "wide", "printed"])
+def test_the_queues_fill_one_funnel_whatever_their_number(pieces, width):
+    """So between two runs no name and no edge moves, and a warp alone leaves no hole."""
+    edges, tops = set(), set()
+    for warps in (1, 2, 4, 8):
+        still = BeautifulSoup(pieces.draw_state("load_store_unit", {"warps": str(warps)}), "html.parser")
+        drawing = still.select_one(f"svg.{width}")
+        edges.add(tuple(path["d"] for path in drawing.select("path.stroke.ink")))
+        tops.add(round(float(drawing.find("text", string=re.compile(r"^(warp )?0$"))["y"]) / 30))
+        assert len(drawing.select("path.dashes")) == 2 * (warps == 1)
+    assert len(edges) == 1 and len(tops) == 1
 
 
 def test_a_meeting_runs_and_its_only_step_needs_no_play(visit):
@@ -37,6 +66,36 @@ def test_a_meeting_runs_and_its_only_step_needs_no_play(visit):
     says.get_by_text("whichever warp it comes from").wait_for()
     page.locator("#live-load_store_unit[data-done]").wait_for(timeout=10_000)
     assert "4 · 24 = 96 clocks" in says.inner_text()
-    assert clocks(piece.locator("svg.stage:visible").text_content()) == [worked.CLOCKS, 2]
-    piece.get_by_role("button", name="8", exact=True).click()
+    assert clocks(piece.locator("svg.stage:visible").text_content()) == [worked.load_store_clocks(4), 2]
+    piece.get_by_role("button", name="8 warps", exact=True).click()
     assert clocks(piece.locator("svg.stage:visible").text_content()) == [0, 0]
+
+
+def test_each_finished_run_leaves_its_tape_until_reset(visit):
+    page = visit("live/#live-load_store_unit")
+    page.emulate_media(reduced_motion="no-preference")
+    piece = start_piece(page, "load_store_unit")
+    height, none = piece.bounding_box()["height"], ["1 warp", "2 warps", "4 warps", "8 warps"]
+    assert tapes(piece) == none
+    run = lambda: piece.get_by_role("button", name="Run a meeting").click()
+    run()
+    assert tapes(piece) == none, "it's kept before it has finished"
+    page.locator("#live-load_store_unit[data-done]").wait_for(timeout=10_000)
+    assert tapes(piece) == ["1 warp", "2 warps", "4 warps 96", "8 warps"]
+    page.emulate_media(reduced_motion="reduce")
+    piece.get_by_role("button", name="With 2 warps").click()
+    run()
+    for name in ("1 warp", "8 warps", "4 warps 96"):
+        piece.get_by_role("button", name=name, exact=True).click()
+        run()
+    lengths = [worked.load_store_clocks(warps) for warps in (1, 2, 4, 8)]
+    assert tapes(piece) == [f"{name} {clocks}" for name, clocks in zip(none, lengths, strict=True)]
+    ends = piece.evaluate("""(piece) => [...piece.querySelectorAll(".hb-live__warps svg")].map((tape) =>
+        Math.max(...[...tape.children].map((part) => part.getBoundingClientRect().right)) - tape.getBoundingClientRect().left)""")
+    clock = piece.evaluate("""(piece) => [...piece.querySelectorAll("svg.stage:not(.printed) text")]
+        .find((text) => text.textContent === "100").x.baseVal[0].value / 100""")
+    assert ends == pytest.approx([clock * each for each in lengths], abs=0.5), "they share the axis"
+    assert piece.bounding_box()["height"] == height
+    piece.locator(".hb-live__fold").click()
+    piece.get_by_role("button", name="Reset").click()
+    assert tapes(piece) == none

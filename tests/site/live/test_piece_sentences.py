@@ -93,6 +93,7 @@ REFUSED = [
     ("flash", {"values": "1 2, 3"}, "each row has two"),
     ("accumulator", {"scores": "1 2 3"}, "6 are wanted"),
     ("load_store_unit", {"warps": 3}, "there is no “3”; there is 1, 2, 4, 8"),
+    ("load_store_unit", {"runs": "4,5"}, "there is no “5”; there is 1, 2, 4, 8"),
     ("merge", {"cut": 7}, "The cut"),
     ("overflow", {"scores": "1 2 3 4 5"}, "1 to 4"),
     ("roofline", {"kernel": "own", "flops": 0}, "GFLOP: 0 is outside"),
