@@ -24,7 +24,7 @@ def test_in_the_end_every_clock_is_drawn(pieces, warps, multiplied):
 def test_before_it_runs_only_paper_says_how_it_ends(pieces):
     still = BeautifulSoup(pieces.draw_state("load_store_unit", {}), "html.parser")
     drawn = {width: clocks(still.select_one(f"svg.{width}").text) for width in ("narrow", "wide", "printed")}
-    assert drawn == {"narrow": [0, 0], "wide": [0, 0], "printed": [worked.CLOCKS, 2]}
+    assert drawn == {"narrow": [0, 0], "wide": [0, 0], "printed": [worked.LSU_CLOCKS, 2]}
 
 
 def test_a_meeting_runs_and_its_only_step_needs_no_play(visit):
@@ -37,6 +37,6 @@ def test_a_meeting_runs_and_its_only_step_needs_no_play(visit):
     says.get_by_text("whichever warp it comes from").wait_for()
     page.locator("#live-load_store_unit[data-done]").wait_for(timeout=10_000)
     assert "4 · 24 = 96 clocks" in says.inner_text()
-    assert clocks(piece.locator("svg.stage:visible").text_content()) == [worked.CLOCKS, 2]
+    assert clocks(piece.locator("svg.stage:visible").text_content()) == [worked.LSU_CLOCKS, 2]
     piece.get_by_role("button", name="8", exact=True).click()
     assert clocks(piece.locator("svg.stage:visible").text_content()) == [0, 0]
