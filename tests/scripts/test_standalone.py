@@ -13,13 +13,13 @@ from scripts.standalone.check import KERNELS
 from tests.kernels.interpreter import needs_interpreter
 
 WRONG = {  # what each kernel says once, and a mistake
-    "add": ("tl.load(x + place, real) +", "tl.load(x + place, real) -"),
+    "add": ("tl.load(x + offsets, mask) +", "tl.load(x + offsets, mask) -"),
     "softmax": ("tl.exp(block - safe_max) / safe_sum", "tl.exp(block - safe_max)"),
     "one_head_attention": ("weights = exponentials / tl.sum(exponentials)", "weights = exponentials"),
     "one_key_attention": ("program % seq_q + 1", "program % seq_q + 2"),
     "key_blocks_attention": (
-        "block = tl.where(real_key, block, -float",
-        "block = tl.where(real_key, block, 0 * -float",
+        "block = tl.where(key_mask, block, -float",
+        "block = tl.where(key_mask, block, 0 * -float",
     ),
     "three_kernel_attention": ("scores *= scale", "scores *= 1"),
     "flash_attention": ("dscores = (weights * (dweights - row_delta[None, :]))", "dscores = (weights * dweights)"),

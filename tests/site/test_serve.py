@@ -17,7 +17,7 @@ from bs4 import BeautifulSoup
 from tests.site.conftest import Copy, command
 
 CHAPTER, NOTE = "chapters/online-softmax/", "chapters/online-softmax/notes/"
-READY = PATIENCE = 60  # seconds: a build takes some ten, and twice that while other tests run
+READY = PATIENCE = 120  # seconds: a build takes some ten, thirty on a busy machine, and one may wait for another
 
 
 class Server:

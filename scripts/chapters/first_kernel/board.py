@@ -260,7 +260,7 @@ def program(board: Board) -> None:
     board.step(
         f"One program: {warps} boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each multiplies one "
         f"number of the key, so a warp has {lanes} products. Shuffles fold them to one; an arrow leads from each warp "
-        "into shared memory, 4 in and 1 out, across two dashed barriers, and back: all four have the sum. At the foot, to "
+        "into shared memory, 4 in and 1 out, across two dashed barriers, and back to all four. At the foot, to "
         "stay: they talk."
     )
     board.erase(keep=STAYS)
