@@ -52,7 +52,7 @@ export const lift = (now) => (isOver(now) ? 1.3 : 0);
 /** Above memory there is room for its piles. @param {number} width @param {number} tall */
 function layout(width, tall) {
   const small = tall === HEIGHTS[0];
-  const [tile, wide, last, cell, height, floor] = small ? [22, 34, 40, 30, 20, 15] : [42, 56, 56, 44, 28, 18];
+  const [tile, wide, last, cell, height, floor] = small ? [22, 34, 40, 32, 20, 15] : [42, 56, 56, 44, 28, 18];
   const [y, top, name] = small ? [94, 142, 55] : [108, 178, 94];
   const [left, end] = width < BESIDE ? [0, width] : [name, width - LISTING];
   const apart = (width - left - 3 * KEYS * tile - PROGRAMS * wide) / 3;
