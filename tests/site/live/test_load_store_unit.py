@@ -32,6 +32,7 @@ def test_before_it_runs_only_paper_says_how_it_ends(pieces):
     drawn = {width: clocks(each) for width, each in text.items()}
     assert drawn == {"narrow": [0, 0], "wide": [0, 0], "printed": [worked.load_store_clocks(4), 2]}
     assert text["wide"].count("0 clocks") == 1, "only the axis has it"
+    assert len(still.select(".hb-live__warps button > span")) == 4, "a track for each number of warps"
 
 
 @pytest.mark.parametrize(
