@@ -1,4 +1,4 @@
-"""For how long the load-store unit and the ALU work with one, two, four and eight warps, below the time it takes."""
+"""For how long the LSU, the ALU and the schedulers work with one, two, four and eight warps, below the time."""
 
 import plotly.graph_objects as go
 
@@ -6,11 +6,11 @@ from scripts import records
 from scripts.chapters import plot
 
 ALT = (
-    "Three lines of milliseconds over the number of warps. On top the time. Below it the two units: the load-store "
-    "unit's work begins far below the ALU's, rises steeply and crosses it between two warps and four. The time stays "
-    "close above whichever of the two is on top at either end."
+    "Four lines of milliseconds over the number of warps. On top the time. Below it three units: the load-store "
+    "unit's work begins far below that of the ALU and the schedulers, rises steeply and is on top of them in the end."
 )
-TIME, LSU, ALU = plot.Style("time", "accent"), plot.Style("LSU", "ink"), plot.Style("ALU", "soft", symbol="square")
+TIME, LSU = plot.Style("time", "accent"), plot.Style("LSU", "ink")
+ALU, ISSUE = plot.Style("ALU", "soft", symbol="square"), plot.Style("schedulers", "soft", symbol="diamond")
 N, HEAD_DIM = 512, 128
 
 
@@ -19,7 +19,7 @@ def figure() -> go.Figure:
     warps = [row["warps"] for row in rows]
     spent = [row["time"] for row in rows]
     fig = go.Figure()
-    for style, share in [(TIME, None), (LSU, "lsu"), (ALU, "alu")]:
+    for style, share in [(TIME, None), (LSU, "lsu"), (ISSUE, "issue"), (ALU, "alu")]:
         work = [row["time"] * row[share] / 100 for row in rows] if share else spent
         fig.add_scatter(x=warps, y=work, **style.scatter("%{x} warps, %{name}: %{y:.0f} ms"))
     xaxis = plot.log_axis("warps a program", warps)
