@@ -74,6 +74,8 @@ function layout(warps, width, height) {
   };
 }
 
+const LEFT = 0.2; // how much is left to see where an instruction has gone from
+
 /** Boxes of one look, as one path. @param {number[][]} boxes @param {string} look */
 const boxes = (boxes, look) =>
   boxes.length
@@ -110,7 +112,7 @@ function drawInstructions(warps, clock, paper, my) {
     KINDS.map((kind) => boxes(all.filter((one) => one.kind === kind).map(where), LOOKS[kind]));
   return [
     rect(0, my.unit, my.width, BAR, "track"),
-    paper ? drawn(place) : boxes(all.map(place), "track"),
+    group(paper ? 1 : LEFT, drawn(place)),
     drawn((one) => box(one, my)),
   ];
 }
@@ -179,8 +181,7 @@ function picture(state, set, { width, elapsed }) {
   const now = state.step ? Math.min(end, elapsed / CLOCK + START) : START;
   const draw = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) => {
     const [clock, my] = [paper ? end : now, layout(warps, wide, high)];
-    const left = paper ? 0 : clamp(0, (clock - START) / FALL, 1); // its place, so that names and slots fit no more
-    return [drawInstructions(warps, clock, paper, my), drawFunnel(my), group(1 - left / 2, drawNames(warps, my)), drawClocks(warps, clock, my)];
+    return [drawInstructions(warps, clock, paper, my), drawFunnel(my), drawNames(warps, my), drawClocks(warps, clock, my)];
   };
   const done = kept(elapsed < Infinity ? { ...state, step: 0 } : state).split(",");
   const tape = (/** @type {number} */ each) => html`<button type="button" aria-pressed=${String(each === warps)}
