@@ -28,6 +28,7 @@ from scripts.site.pages.sheets import Sheets
 from scripts.site.pages.snippets import Snippets
 
 ANCHOR = re.compile(r'<(?:figure|div) [^>]*id="((?:live|figure|step)-\w+)"')
+LINE_ID = re.compile(r'<span id="line-\d+-\d+">')  # of a line of code; a page of the API has several of one name
 
 log = logging.getLogger("mkdocs.handbook")
 
@@ -146,7 +147,7 @@ class Build(BasePlugin):
             return html
         if page.file.src_uri.endswith(".ipynb"):
             html = self.snippets.finish(html, page.file.name)
-        html = self.fences.page.check(html, self.reader)
+        html = LINE_ID.sub('<span class="hb-line">', self.fences.page.check(html, self.reader))
         if anchors := ANCHOR.findall(html):  # MkDocs sees no anchor in what a fence returns
             page.present_anchor_ids |= set(anchors)
         html = tables.wrap(drawings.inline(html, page.file.src_uri))

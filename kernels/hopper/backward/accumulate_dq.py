@@ -101,9 +101,9 @@ def send_in_order(
 @gluon.jit
 def wait_for_rank(semaphore, rank):
     """Waits until ``rank`` programs have added to the block."""
-    additions = read_acquired(semaphore)
-    while additions != rank:
-        additions = read_acquired(semaphore)
+    added = read_acquired(semaphore)
+    while added != rank:
+        added = read_acquired(semaphore)
 
 
 @gluon.jit
