@@ -45,7 +45,7 @@ def on_serve(server, config, builder):
         nonlocal stopped
         stopped = False
         messages.truncate(messages.seek(0))
-        for said_once in logging.getLogger("mkdocs.commands.build").filters:  # MkDocs says a thing once; a mistake made again is said again
+        for said_once in logging.getLogger("mkdocs.commands.build").filters:  # a mistake made again is said again
             said_once.msgs.clear()
         try:
             builder()
