@@ -6,9 +6,8 @@
 # four instructions in each clock. One unit in it serves loads, stores, shared memory and
 # shuffles, one wavefront of 128 bytes in each clock, and barriers: of that the table has the
 # share of all clocks, and how much of it goes to shared memory. Starts are the instructions
-# that it took. Then two more units, FP32 multiply-adds and comparisons with integers, and how
-# much of the warps' time is waiting at a barrier. Time is that under the profiler, and clock
-# what the SMs had. FP16; needs ncu.
+# that it took. Then two more units, FP32 multiply-adds and comparisons with integers. Time is
+# that under the profiler, and clock what the SMs had. FP16; needs ncu.
 
 # %% tags=["busy"]
 import shutil
@@ -22,14 +21,14 @@ from kernels.first.one_key import one_key_attention
 
 rungs = {"one_key": one_key_attention, "key_blocks": key_blocks_attention}
 percent = dict.fromkeys(["instructions", "unit", "shared", "starts"], "%")
-percent |= dict.fromkeys(["fma", "alu", "barrier"], "%")
+percent |= dict.fromkeys(["fma", "alu"], "%")
 table = Table("busy", form="", n="", head_dim="", time="ms", clock="GHz", **percent)
 counts = torch.cuda.is_available() and shutil.which("ncu")
 for n, head_dim in [(256, 64), (512, 64), (512, 128), (512, 256)] if counts else ():
     for form, rung in rungs.items():
         (kernel,) = utilization(rung, 16384 // n, 2048 // head_dim, n, head_dim)
         shares = [kernel.instructions, kernel.lsu, kernel.shared, kernel.lsu_instructions]
-        shares += [kernel.fma, kernel.alu, kernel.barrier]
+        shares += [kernel.fma, kernel.alu]
         row = [form, n, head_dim, round(kernel.milliseconds, 2), round(kernel.clock, 3)]
         row += [round(100 * share, 1) for share in shares]
         table.add(**dict(zip(table.columns, row, strict=True)))

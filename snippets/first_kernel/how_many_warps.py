@@ -14,6 +14,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
+from kernels.bench.profiling.sass import loops
 from kernels.bench.rounds import ratio, time_in_rounds
 from kernels.bench.table import Table
 from kernels.first.one_key import one_key_kernel
@@ -35,13 +36,30 @@ torch.manual_seed(0)
 q, k, v = torch.randn(3, 1, 2, 512 if on_gpu else 16, 128, device=device).half()
 truth = oracle(q, k, v)
 errors = Table("errors", warps="", largest="", of_pytorch="")
+compiled = {}
 pytorch = (scaled_dot_product_attention(q, k, v) - truth).abs().max().item()
 for warps in WARPS:
     out = torch.empty_like(q)
-    start(q, k, v, out, warps)
+    compiled[warps] = start(q, k, v, out, warps)
     largest = (out - truth).abs().max().item()
     errors.add(warps=warps, largest=largest, of_pytorch=round(largest / pytorch, 3))
 errors.show()
+
+# %% [markdown]
+# What is in the two loops of each, as the GPU gets it: one warp's instructions for one query
+# and one key. Load reads memory, shared reads or writes shared memory; compare and select go
+# over the row.
+
+# %% tags=["compiled"]
+NAMES = {"load": ["LDG"], "shuffle": ["SHFL"], "shared": ["LDS", "STS"]}
+NAMES |= {"barrier": ["BAR"], "compare": ["ISETP"], "select": ["FSEL"]}
+counts = Table("compiled", warps="", all="", **dict.fromkeys(NAMES, ""))
+for warps in WARPS if on_gpu else ():
+    keys, values = loops(compiled[warps].asm["sass"])
+    meeting = keys + values
+    row = {kind: sum(meeting[name] for name in names) for kind, names in NAMES.items()}
+    counts.add(warps=warps, all=meeting.total(), **row)
+counts.show() if on_gpu else print("No GPU here, so nothing was compiled for one.")
 
 # %% [markdown]
 # Then the times, 30 rounds with all four in each, in an order drawn anew. Ratio is the time
@@ -59,9 +77,9 @@ for batch, heads, n, d in settings if on_gpu else ():
     forms = {warps: partial(start, q, k, v, out, warps) for warps in WARPS}
     rounds = time_in_rounds(forms, count=30)
     for warps, form in forms.items():
-        compiled, found = form(), ratio(rounds[4], rounds[warps])
+        built, found = form(), ratio(rounds[4], rounds[warps])
         middle = sorted(rounds[warps])[15]
         row = [n, d, warps, *(float(f"{x:.4g}") for x in (middle, *found))]
-        row += [compiled.n_regs, compiled.n_spills]
+        row += [built.n_regs, built.n_spills]
         times.add(**dict(zip(times.columns, row, strict=True)))
 times.show() if on_gpu else print("No GPU here, so no times.")

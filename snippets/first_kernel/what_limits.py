@@ -2,11 +2,12 @@
 # # What limits the first kernel?
 #
 # The kernel of chapter 5 with 1, 2, 4 and 8 warps a program, in texts of 512 words; then with
-# four warps in longer texts, always 16384 words in all, in two heads of 64. In each clock an SM
-# can start four instructions. Its load-store unit (LSU) takes one of them, for loads, shared
-# memory and shuffles; its ALU takes two, for comparisons and integers; FMA stands for
-# multiply-adds in FP32. The table has how busy each is, of what it can take, as ncu counts it,
-# and how much of the warps' time is waiting at a barrier. FP16; needs ncu.
+# four warps in shorter and longer texts, always 16384 words in all, in two heads of 64. In each
+# clock an SM can start four instructions. Its load-store unit (LSU) takes one of them, for
+# loads, shared memory and shuffles, and its ALU takes two, for comparisons and integers; FMA
+# stands for multiply-adds in FP32. The table has how busy each is, of what it can take, as ncu
+# counts it. Behind the LSU is its data path, which some instructions hold for more than one
+# clock. FP16; needs ncu.
 
 # %% tags=["busy"]
 import shutil
@@ -17,21 +18,62 @@ from kernels.bench.microbenchmarks.one_key_warps import BY_WARPS
 from kernels.bench.profiling.counters import utilization
 from kernels.bench.table import Table
 
-percent = dict.fromkeys(["issue", "lsu", "alu", "fma", "barrier"], "%")
-table = Table("busy", n="", head_dim="", heads="", warps="", time="ms", **percent)
+percent = dict.fromkeys(["issue", "lsu", "data_path", "alu", "fma"], "%")
+busy = Table("busy", n="", head_dim="", heads="", warps="", time="ms", **percent)
 settings = [(512, 128, 16, warps, 32) for warps in BY_WARPS]
-settings += [(n, 64, 2, 4, 16384 // n) for n in (512, 1024, 2048, 4096, 8192)]
+settings += [(n, 64, 2, 4, 16384 // n) for n in (256, 512, 1024, 2048, 4096, 8192)]
+counted = {}
 counts = torch.cuda.is_available() and shutil.which("ncu")
 for n, head_dim, heads, warps, texts in settings if counts else ():
+    setting = {"n": n, "head_dim": head_dim, "heads": heads, "warps": warps}
     (kernel,) = utilization(BY_WARPS[warps], texts, heads, n, head_dim)
-    shares = {
-        "issue": kernel.instructions,
-        "lsu": kernel.lsu_instructions,
-        "alu": kernel.alu,
-        "fma": kernel.fma,
-        "barrier": kernel.barrier,
-    }
-    shares = {unit: round(100 * share, 1) for unit, share in shares.items()}
+    counted[n, head_dim, heads, warps, texts] = kernel
+    shares = [kernel.instructions, kernel.lsu_instructions, kernel.lsu, kernel.alu, kernel.fma]
+    shares = [round(100 * share, 1) for share in shares]
     spent = float(f"{kernel.milliseconds:.4g}")
-    table.add(n=n, head_dim=head_dim, heads=heads, warps=warps, time=spent, **shares)
-table.show() if counts else print("No GPU with ncu here, so nothing to count.")
+    busy.add(**setting, time=spent, **dict(zip(percent, shares, strict=True)))
+busy.show() if counts else print("No GPU with ncu here, so nothing to count.")
+
+# %% [markdown]
+# The same by meeting: the clocks that an SM has for one, with however many others run beside
+# it, and for how many of them each unit works.
+
+# %% tags=["clocks"]
+units = ["issue", "lsu", "data_path", "alu"]
+clocks = Table(
+    "clocks", n="", head_dim="", heads="", warps="", **dict.fromkeys(units, ""), all=""
+)
+for (n, head_dim, heads, warps, texts), kernel in counted.items():
+    sms = torch.cuda.get_device_properties(0).multi_processor_count
+    total = kernel.milliseconds * 1e6 * kernel.clock * sms / (texts * heads * n * n)
+    shares = [kernel.instructions, kernel.lsu_instructions, kernel.lsu, kernel.alu]
+    work = {unit: round(share * total, 1) for unit, share in zip(units, shares, strict=True)}
+    clocks.add(n=n, head_dim=head_dim, heads=heads, warps=warps, **work, all=round(total, 1))
+clocks.show() if counts else print("No GPU with ncu here, so nothing to count.")
+
+# %% [markdown]
+# And what the warps do with their time. Starts: an instruction of this warp starts. Turn: it
+# could, and another warp's does. Threads: a number from another thread or from shared memory
+# isn't there yet, or the queue to the LSU is full. Memory: a number from memory or a cache
+# isn't there yet. Unit: the unit it wants, the ALU say, is taken. Barrier: the others of its
+# program haven't come as far. Before: the instruction before it isn't done.
+
+# %% tags=["waits"]
+REASONS = {
+    "starts": ["selected"],
+    "turn": ["not_selected"],
+    "threads": ["short_scoreboard", "mio_throttle"],
+    "memory": ["long_scoreboard"],
+    "unit": ["math_pipe_throttle"],
+    "barrier": ["barrier"],
+    "before": ["wait"],
+}
+percent = dict.fromkeys(REASONS, "%")
+waits = Table("waits", n="", head_dim="", heads="", warps="", **percent)
+for (n, head_dim, heads, warps, _), kernel in counted.items():
+    shares = {
+        name: round(100 * sum(kernel.waits[reason] for reason in reasons), 1)
+        for name, reasons in REASONS.items()
+    }
+    waits.add(n=n, head_dim=head_dim, heads=heads, warps=warps, **shares)
+waits.show() if counts else print("No GPU with ncu here, so nothing to count.")

@@ -8,7 +8,18 @@ units work at the same time, and one of them may limit the others:
                     between threads (shuffles): one wavefront of 128 bytes in each clock
     shared          the wavefronts of that unit that go to shared memory
     fma, alu        the units for FP32 multiply-adds, and for comparisons and integers
-    barrier         warps that wait until the others of their program have come as far
+
+A warp that's on an SM either starts an instruction in a clock or has a reason why not, and ncu
+counts warps by reason.  Reasons have ncu's names:
+
+    selected            it starts one
+    not_selected        it could, and another warp does
+    short_scoreboard    a number from another thread, or from shared memory, isn't there yet
+    mio_throttle        the queue to the load-store unit is full
+    long_scoreboard     a number from memory or from a cache isn't there yet
+    math_pipe_throttle  the unit that it wants, the ALU say, is taken
+    barrier             the others of its program haven't come as far
+    wait                the instruction before it takes a fixed number of clocks
 
 Source: NVIDIA, Nsight Compute, "Kernel Profiling Guide", sections on metrics and pipelines.
 """
@@ -29,10 +40,14 @@ METRICS = {
     "in_lsu": "sm__inst_executed_pipe_lsu.avg",
     "fma": "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_elapsed",
     "alu": "sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_elapsed",
-    "at_barrier": "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio",
     "issued": "smsp__issue_active.avg.per_cycle_active",
     "warps": "sm__warps_active.avg.per_cycle_active",
 }
+REASONS = (
+    "selected", "not_selected", "short_scoreboard", "mio_throttle", "long_scoreboard",
+    "math_pipe_throttle", "barrier", "wait",
+)  # fmt: skip
+METRICS |= {x: f"smsp__average_warps_issue_stalled_{x}_per_issue_active.ratio" for x in REASONS}
 SCHEDULERS = 4  # of an SM
 
 
@@ -42,7 +57,7 @@ class Utilization(NamedTuple):
     instructions: of four in each clock   lsu: wavefronts, of one in each clock
     shared: those to shared memory   lsu_instructions: of that unit, of one in each clock
     fma, alu: instructions of these units, of as many as they can take
-    barrier: the share of the warps' time, not of the clocks, that they wait at barriers
+    waits: reason -> fraction of the warps' time, not of the clocks
     """
 
     kernel: str
@@ -54,7 +69,7 @@ class Utilization(NamedTuple):
     lsu_instructions: float
     fma: float
     alu: float
-    barrier: float
+    waits: dict[str, float]
 
 
 def utilization(attention: Callable, *shape: int) -> list[Utilization]:
@@ -73,6 +88,7 @@ def utilization(attention: Callable, *shape: int) -> list[Utilization]:
 
 def _utilization(counted: dict) -> Utilization:
     clocks = counted["clocks"]
+    warps_per_issue = counted["warps"] / (SCHEDULERS * counted["issued"])
     return Utilization(
         counted["kernel"],
         counted["nanoseconds"] / 1e6,
@@ -83,5 +99,5 @@ def _utilization(counted: dict) -> Utilization:
         counted["in_lsu"] / clocks,
         counted["fma"] / 100,
         counted["alu"] / 100,
-        counted["at_barrier"] * counted["issued"] * SCHEDULERS / counted["warps"],
+        {reason: counted[reason] / warps_per_issue for reason in REASONS},
     )
