@@ -160,24 +160,18 @@ def door(board: Board) -> None:
 
 def bill(board: Board) -> None:
     ours = milliseconds("one_key_attention", 128)
-    (busy,) = [
-        row
-        for row in records.table("what_is_busy", "busy")
-        if (row["form"], row["n"], row["head_dim"]) == ("one_key", 512, 128)
-    ]
-    (eight,) = [row for row in records.table("how_many_warps", "times") if (row["n"], row["warps"]) == (512, 8)]
-    many = worked.load_store_clocks(eight["warps"])
-    wanted = {"n": 512, "head_dim": worked.HEAD_DIM}
-    limits = [row for row in records.table("what_limits", "busy") if wanted.items() <= row.items()]
-    door_busy = [row for row in limits if row["warps"] >= worked.WARPS]
+    setting = {"n": 512, "head_dim": worked.HEAD_DIM, "warps": worked.WARPS}
+    (busy,), (waits,) = (
+        [row for row in records.table("what_limits", table) if setting.items() <= row.items()]
+        for table in ("busy", "waits")
+    )
     clocks, found, million = worked.LSU_CLOCKS, worked.lsu_milliseconds(), worked.MEETINGS / 1e6
     per_sm = million * clocks / worked.SMS
     board.step(
         f"{' · '.join(map(str, worked.SHAPE))} = {million:.0f} million meetings, times {clocks} clocks, on "
         f"{worked.SMS} SMs {per_sm:.0f} million clocks, that is {found:.0f} ms. A bar for {ours:.0f} ms, {found:.0f} "
-        f"of it shaded. The profiler: the unit starts one in {busy['starts']:.0f} % of all clocks. Eight warps have "
-        f"{many} tickets and take {eight['median']:.0f} ms; then the door is busy in {door_busy[-1]['lsu']:.0f} %, not "
-        f"{door_busy[0]['lsu']:.0f}."
+        f"of it shaded. The profiler: the unit starts one in {busy['lsu']:.0f} % of all clocks. And a warp spends "
+        f"{waits['threads']:.0f} % of its time waiting for the door, {waits['memory']:.0f} % for memory."
     )
     board.erase(keep=STAYS)
     board.line((LEFT, 150), (LEFT + 416, 150), (LEFT + 416, 182), (LEFT, 182), (LEFT, 149))
@@ -192,12 +186,11 @@ def bill(board: Board) -> None:
         board.hatch(LEFT, 150, 416 * found / ours, 32, gap=24)
     with board.withhold():
         board.write(LEFT, 214, "profiler: door", 0.95, at="left")
-        left, _, right, _ = board.write(190, 214, f"{busy['starts']:.0f} %", 0.95, at="left")
+        left, _, right, _ = board.write(190, 214, f"{busy['lsu']:.0f} %", 0.95, at="left")
         board.ring((left + right) / 2, 214, right - left + 18, 26)
-    with board.withhold():
-        board.write(466, 214, f"8 warps: {many}, {eight['median']:.0f} ms", 0.95, at="right")
-    with board.withhold():
-        board.write(466, 100, "door " + " → ".join(f"{row['lsu']:.0f}" for row in door_busy) + " %", 0.95, at="right")
+    for y, waits_for, reason in ((202, "the door", "threads"), (228, "memory", "memory")):
+        with board.withhold():
+            board.write(466, y, f"wait for {waits_for}  {waits[reason]:.0f} %", 0.85, at="right")
 
 
 def cure(board: Board) -> None:

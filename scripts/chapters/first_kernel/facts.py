@@ -42,20 +42,18 @@ def many_queries(rows: list[dict]) -> str:
     return words.lower_bound(words.with_margin(ratio, "quotient_of_other_times"))
 
 
-def speed_by_warps(rows: list[dict], warps: int) -> words.Range:
-    """Returns how many times as fast as with four warps the kernel is with so many, in texts of 512 words."""
-    ratio = {row["warps"]: row["ratio"] for row in rows if row["n"] == 512}
-    return words.with_margin(ratio[warps] / ratio[4], "ratio_of_one_setting")
-
-
 @compares("how_many_warps.times", form_column="warps", forms=(1, 4), value_column="ratio")
 def one_warp(rows: list[dict]) -> str:
     """Says how many times as fast as with four warps the kernel is with one, in texts of 512 words."""
-    return words.multiple(speed_by_warps(rows, 1))
+    ratio = {row["warps"]: row["ratio"] for row in rows if row["n"] == 512}
+    return words.multiple(words.with_margin(ratio[1] / ratio[4], "ratio_of_one_setting"))
 
 
-@compares("how_many_warps.times", form_column="warps", forms=(8, 4), value_column="ratio")
-def eight_warps(rows: list[dict]) -> str:
-    """Says how many times as long as with four warps the kernel takes with eight, in texts of 512 words."""
-    speed = speed_by_warps(rows, 8)
-    return words.multiple(words.Range(1 / speed.high, 1 / speed.low))
+@compares("what_limits.waits", form_column="", forms=("threads", "memory"))
+def waits_for_threads(rows: list[dict]) -> str:
+    """Says whether a warp of four waits most of its time for a number from another thread, in texts of 512 words."""
+    (setting,) = [row for row in rows if (row["n"], row["head_dim"], row["warps"]) == (512, 128, 4)]
+    share = words.with_margin(setting["threads"] / 100, "ratio_of_one_setting")
+    if share.low <= HALF:
+        raise words.NoWords(f"{100 * share.low:.0f} % of its time may be less than half")
+    return "more than half"

@@ -11,6 +11,7 @@ from kernels.first import add, one_head
 from kernels.reference import attention
 from kernels.softmax import safe_softmax
 from scripts import records
+from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
 from scripts.chapters.first_kernel.board import code, turns
 
@@ -88,13 +89,12 @@ def test_a_meeting_takes_as_long_with_four_warps_as_the_chapter_says():
 
 def test_a_profiler_counts_the_instructions_that_are_predicted():
     """Those of the load-store unit, which starts one in a clock, as a part of all clocks."""
-    (busy,) = [
-        row
-        for row in records.table("what_is_busy", "busy")
-        if (row["form"], row["n"], row["head_dim"]) == ("one_key", 512, 128)
-    ]
+    rows = {row["warps"]: row for row in records.table("what_limits", "clocks") if row["head_dim"] == worked.HEAD_DIM}
+    for warps, row in rows.items():
+        assert worked.load_store_clocks(warps) == pytest.approx(row["lsu"], rel=0.01)
+    (busy,) = plot.rows_with(records.table("what_limits", "busy"), head_dim=worked.HEAD_DIM, warps=worked.WARPS)
     assert worked.lsu_milliseconds() == pytest.approx(49.3, abs=0.05)  # the chapter's
-    assert worked.lsu_milliseconds() / busy["time"] == pytest.approx(busy["starts"] / 100, abs=0.01)
+    assert worked.lsu_milliseconds() / busy["time"] == pytest.approx(busy["lsu"] / 100, abs=0.01)
 
 
 def test_to_multiply_takes_a_millisecond():

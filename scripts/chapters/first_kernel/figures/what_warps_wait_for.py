@@ -1,0 +1,33 @@
+"""What the first kernel's warps do with their time, as Nsight Compute counts it."""
+
+import plotly.graph_objects as go
+
+from scripts import records
+from scripts.chapters import plot
+
+ALT = (
+    "Bars of parts of a warp's time, on one scale that begins at zero. The longest by far is that of waiting for a "
+    "number from another thread: {fact=waits_for_threads} of it. Waiting for memory is one of several short ones."
+)
+N, HEAD_DIM, WARPS = 512, 128, 4
+NAMES = {  # as on the chart -> the column of the table
+    "another thread's number": "threads",
+    "memory, or a cache": "memory",
+    "the instruction before": "before",
+    "the warp whose turn it is": "turn",
+    "the others, at a barrier": "barrier",
+    "a unit that's taken": "unit",
+    "doesn't wait": "starts",
+}
+
+
+def figure() -> go.Figure:
+    (row,) = plot.rows_with(records.table("what_limits", "waits"), n=N, head_dim=HEAD_DIM, warps=WARPS)
+    shares = {name: row[column] for name, column in NAMES.items()}
+    longest = max(shares, key=shares.get)
+    fig = go.Figure()
+    for name, share in shares.items():
+        bar = plot.Style(name, "accent" if name == longest else "grey").bars("%{name}: %{x:.1f} %", "value")
+        fig.add_bar(x=[share], y=[name], text=[f"<b>{share:.0f} %</b>"], **bar)
+    axes = {"xaxis": {"visible": False}, "yaxis": plot.name_axis()}
+    return plot.finish(fig, 240, bargap=0.3, margin={"b": 4}, **axes)
