@@ -51,9 +51,7 @@ def one_warp(rows: list[dict]) -> str:
 
 @compares("what_limits.waits", form_column="", forms=("threads", "memory"))
 def waits_for_threads(rows: list[dict]) -> str:
-    """Says whether a warp of four waits most of its time for a number from another thread, in texts of 512 words."""
+    """Says how much longer than for memory a warp of four waits for a number from another thread, at 512 words."""
     (setting,) = [row for row in rows if (row["n"], row["head_dim"], row["warps"]) == (512, 128, 4)]
-    share = words.with_margin(setting["threads"] / 100, "ratio_of_one_setting")
-    if share.low <= HALF:
-        raise words.NoWords(f"{100 * share.low:.0f} % of its time may be less than half")
-    return "more than half"
+    ratio = setting["threads"] / setting["memory"]
+    return words.range_of_ratios([words.with_margin(ratio, "ratio_of_one_setting")])

@@ -106,6 +106,6 @@ def test_the_caption_of_the_queues_has_the_clocks_that_they_take():
     flop = 4 * worked.HEAD_DIM  # a number of the key and one of the value: a multiplication and an addition each
     four = f"{worked.LSU_CLOCKS} clocks at the LSU, {flop // H200['fp32 lanes'].value} of multiplications"
     assert f"| Four warps: {four}." in page
-    other = [worked.load_store_clocks(1), worked.load_store_clocks(8)]
-    assert f"2 · 5 + 2 = {other[0]} clocks of work" in page and f"8 · 25 = {other[1]} clocks" in page
-    assert f"49.3 · {other[1]} / {worked.LSU_CLOCKS} = {worked.lsu_milliseconds(8):.0f} ms" in page
+    assert f"2 · 5 + 2 = {worked.load_store_clocks(1)} clocks of work" in page
+    for warps in (1, 2, 4, 8):
+        assert re.search(rf"^\| {warps} \| {worked.load_store_clocks(warps)} \|", page, re.MULTILINE)

@@ -6,8 +6,8 @@ from scripts import records
 from scripts.chapters import plot
 
 ALT = (
-    "Bars of parts of a warp's time, on one scale that begins at zero. The longest by far is that of waiting for a "
-    "number from another thread: {fact=waits_for_threads} of it. Waiting for memory is one of several short ones."
+    "Bars of parts of a warp's time, on one scale that begins at zero. The first is that of waiting for a number from "
+    "another thread, {fact=waits_for_threads} as long as that of waiting for memory."
 )
 N, HEAD_DIM, WARPS = 512, 128, 4
 NAMES = {  # as on the chart -> the column of the table
