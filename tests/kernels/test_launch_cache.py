@@ -173,10 +173,10 @@ def test_no_tensor_is_held(kernel):
     call(kernel, x, y)
     call(kernel, x, y)
     kernel.started.clear()
-    gone = [weakref.ref(tensor) for tensor in (x, y)]
+    references = [weakref.ref(tensor) for tensor in (x, y)]
     del x, y
     gc.collect()
-    assert all(tensor() is None for tensor in gone)
+    assert all(tensor() is None for tensor in references)
 
 
 def test_a_profiler_is_told(kernel, monkeypatch):
@@ -319,24 +319,24 @@ PRIVATE = [
 def imported_without(owner, name):
     """The module as it is where a private name is missing."""
     spec = importlib.util.spec_from_file_location("launch_cache_without_a_name", module.__file__)
-    without = importlib.util.module_from_spec(spec)
+    module_without_name = importlib.util.module_from_spec(spec)
     with pytest.MonkeyPatch.context() as patch:
         patch.delattr(owner, name)
-        spec.loader.exec_module(without)
-        assert without.entry_for((torch.randn(3),)) is None
-    return without
+        spec.loader.exec_module(module_without_name)
+        assert module_without_name.entry_for((torch.randn(3),)) is None
+    return module_without_name
 
 
 @pytest.mark.parametrize("owner, name", PRIVATE, ids=[name for _, name in PRIVATE])
 def test_without_a_private_name_of_torch_triton_is_asked(owner, name, kernel):
-    without, (x, y) = imported_without(owner, name), torch.randn(2, 4, 16)
+    module_without_name, (x, y) = imported_without(owner, name), torch.randn(2, 4, 16)
 
     def prepare():
         return (1,), (described(x), y, 3), {"BLOCK": 16, "num_warps": 4}
 
     for _ in range(2):
-        without.launch(kernel, without.entry_for((x, y)), None, (x, y), prepare)
-    assert kinds(kernel) == ["asked", "asked"] and not without.ENTRIES
+        module_without_name.launch(kernel, module_without_name.entry_for((x, y)), None, (x, y), prepare)
+    assert kinds(kernel) == ["asked", "asked"] and not module_without_name.ENTRIES
 
 
 @pytest.mark.parametrize("name", module.LAUNCHER_ATTRIBUTES)

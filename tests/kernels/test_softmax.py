@@ -192,9 +192,14 @@ def test_a_block_may_be_one_number_or_as_large_as_triton_has_them(device):
 def test_a_nan_stays_in_the_state(others):
     """Whatever is read before it, beside it or after it."""
     empty = OnlineSoftmax.empty()
-    beside = empty.update(torch.tensor([*others, torch.nan]))
-    before, after = (empty.update(torch.tensor(x)) for x in ([0.0], others))
-    for state in (beside, beside.merge(after), before.merge(beside), beside.update(torch.tensor([-torch.inf]))):
+    nan_state = empty.update(torch.tensor([*others, torch.nan]))
+    earlier, later = (empty.update(torch.tensor(x)) for x in ([0.0], others))
+    for state in (
+        nan_state,
+        nan_state.merge(later),
+        earlier.merge(nan_state),
+        nan_state.update(torch.tensor([-torch.inf])),
+    ):
         assert state.running_sum.isnan() and state.lse.isnan()
 
 

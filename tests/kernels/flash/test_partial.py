@@ -46,8 +46,8 @@ def error(merge, dtype, cut, size):
     fp32, one_rounding = torch.finfo(torch.float32).eps, torch.finfo(dtype).eps / 2
     of_out = (out.double() - exact_out).abs() / torch.stack(tensors[::2]).double().abs().amax((0, -1))[..., None]
     of_lse = (lse.double() - exact_lse).abs() / (1 + exact_lse.abs())
-    used = torch.cat([(of_out / (4 * fp32 + one_rounding)).flatten(), (of_lse / fp32).flatten()])
-    return used.nan_to_num(nan=torch.inf).max().item()
+    fractions_used = torch.cat([(of_out / (4 * fp32 + one_rounding)).flatten(), (of_lse / fp32).flatten()])
+    return fractions_used.nan_to_num(nan=torch.inf).max().item()
 
 
 CASES = [(cut, size) for cut in (0, 1, 17, 50) for size in (0.0, 3.0, 100.0)]

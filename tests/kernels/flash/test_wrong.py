@@ -55,8 +55,8 @@ def budget_is_kept(budget_used, kernel, dtype, device):
     # The interpreter takes a minute for all: there FlashAttention has each mask once, and the values that are alike.
     cases = CASES[::3] if kernel is flash_attention and device.type == "cpu" else CASES
     for case in cases:
-        used = budget_used(kernel, *inputs(device, dtype, case), **case.options(device))
-        if max(used.values() if isinstance(used, dict) else [used]) > 1:
+        fractions_used = budget_used(kernel, *inputs(device, dtype, case), **case.options(device))
+        if max(fractions_used.values() if isinstance(fractions_used, dict) else [fractions_used]) > 1:
             return False
     return True
 
@@ -99,5 +99,5 @@ def test_weights_made_again_from_lse_may_miss_what_its_rounding_costs(units, acc
     q, k, v = inputs(device, FP32, Case(1, 1000), heads=2)
     missed = units * torch.finfo(FP32).eps * math.log(1000)
     kernel = changed(lambda *gradients: [x * (1 - missed) for x in gradients])
-    used = gradient_budget_used(kernel, 0.01 * q, k, v)
-    assert (max(used.values()) <= 1) == accepted, used
+    fractions_used = gradient_budget_used(kernel, 0.01 * q, k, v)
+    assert (max(fractions_used.values()) <= 1) == accepted, fractions_used

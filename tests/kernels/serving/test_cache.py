@@ -525,21 +525,21 @@ WAYS = pytest.mark.parametrize("way", [as_captured, pytest.param(captured, marks
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("new", [1, 5])
 def test_replays_append_as_calls_do(new, format, way, device):
-    cache, plain = new_cache(device, format), new_cache(device, format)
-    for each in (cache, plain):
+    cache, eager_cache = new_cache(device, format), new_cache(device, format)
+    for each in (cache, eager_cache):
         each.append(*new_rows(each, 3, new).fill_(0.5))  # compiled
     append = way(cache)
     for _ in range(3):
         rows = new_rows(cache, 3, new)
-        plain.append(*rows)
+        eager_cache.append(*rows)
         before = list(cache.host_lengths)
         append(*rows)
         assert cache.host_lengths == before
         cache.advance_host_lengths(new)
-        assert cache.host_lengths == plain.host_lengths == cache.lengths.tolist()
+        assert cache.host_lengths == eager_cache.host_lengths == cache.lengths.tolist()
     for sequence in range(3):
-        for mine, other in zip(cache.gather(sequence), plain.gather(sequence), strict=True):
-            assert mine.equal(other)
+        for actual, expected in zip(cache.gather(sequence), eager_cache.gather(sequence), strict=True):
+            assert actual.equal(expected)
 
 
 @WAYS

@@ -90,9 +90,9 @@ def test_a_wrong_scale_is_out_of_bounds(name, factor, format, data, device):
 @pytest.mark.parametrize("format", ["fp8", "nvfp4"])
 def test_keys_without_their_mean_lose_less_and_mean_the_same(format, device):
     q, k, v = torch.randn(1, 4, 1, 64).double(), *torch.randn(2, 1, 4, 256, 64)
-    of_both = [oracle(q, *data(k.double(), v.double())) for data in (constant_channels, mean_subtracted)]
-    torch.testing.assert_close(*of_both, rtol=0, atol=1e-10)
-    with_mean, without = (
+    outputs = [oracle(q, *data(k.double(), v.double())) for data in (constant_channels, mean_subtracted)]
+    torch.testing.assert_close(*outputs, rtol=0, atol=1e-10)
+    error_with_mean, error_without_mean = (
         error_of_format(format, data, device, attention=in_parts) for data in (constant_channels, mean_subtracted)
     )
-    assert without < with_mean / 2.5
+    assert error_without_mean < error_with_mean / 2.5
