@@ -42,7 +42,7 @@ def accesses() -> Iterator[list[tuple[str, np.ndarray]]]:
 
 
 @contextmanager
-def reads() -> Iterator[list[np.ndarray]]:
+def recorded_reads() -> Iterator[list[np.ndarray]]:
     """The addresses from which interpreted kernels read, load by load."""
     addresses = []
     with accesses() as seen:
@@ -50,7 +50,7 @@ def reads() -> Iterator[list[np.ndarray]]:
         addresses += [where for kind, where in seen if kind == "load"]
 
 
-def beside(addresses: list[np.ndarray], x: torch.Tensor) -> int:
+def reads_outside(addresses: list[np.ndarray], x: torch.Tensor) -> int:
     """How many of them lie beside a tensor that ``in_the_middle`` made; there must be some that lie in it."""
     read, size = np.concatenate(addresses), x.numel() * x.element_size()
     from_start = read.astype(np.int64) - x.data_ptr()

@@ -27,7 +27,7 @@ from tests.kernels.formats.block_oracle import (
     same,
     to_code,
 )
-from tests.kernels.memory import ON_CPU, beside, in_the_middle, reads, room_for
+from tests.kernels.memory import ON_CPU, in_the_middle, reads_outside, recorded_reads, room_for
 
 
 def assert_kernels_agree(x, scheme, tensor_scale=None, device="cpu"):
@@ -130,18 +130,18 @@ def test_nothing_is_read_beside_the_codes(scheme):
     x = data(3, 2 * (scheme.block_size or 128) + 6)
     quantized = quantize(x, scheme)
     quantized = replace(quantized, codes=in_the_middle(quantized.codes))
-    with reads() as addresses:
+    with recorded_reads() as addresses:
         values = dequantize_blocks(quantized)
-    assert same(values, dequantize(quantized)) and beside(addresses, quantized.codes) == 0
+    assert same(values, dequantize(quantized)) and reads_outside(addresses, quantized.codes) == 0
 
 
 @ON_CPU
 @every_scheme
 def test_nothing_is_read_beside_the_values(scheme):
     x = in_the_middle(data(3, 2 * (scheme.block_size or 128) + 6))
-    with reads() as addresses:
+    with recorded_reads() as addresses:
         quantize_blocks(x, scheme)
-    assert beside(addresses, x) == 0
+    assert reads_outside(addresses, x) == 0
 
 
 def test_as_many_blocks_as_32_bits_can_count():
