@@ -8,7 +8,7 @@ import torch
 
 from kernels.flash.attention import flash_attention
 from tests.kernels.error_budget import attention_budget_used, gradient_budget_used, lse_budget_used
-from tests.kernels.flash.wrong import WRONG, WRONG_GRADIENT, WRONG_LSE, changed, streamed
+from tests.kernels.flash.wrong import WRONG, WRONG_GRADIENT, WRONG_LSE, streamed, with_changed_gradients
 
 FP32, FP16 = torch.float32, torch.float16
 DTYPES = pytest.mark.parametrize("dtype", [FP32, FP16], ids=["fp32", "fp16"])
@@ -98,6 +98,6 @@ def test_weights_made_again_from_lse_may_miss_what_its_rounding_costs(units, acc
     """Of a thousand keys with scores near 0, lse is log(1000), and so many units of 2⁻²³ of it are in every weight."""
     q, k, v = inputs(device, FP32, Case(1, 1000), heads=2)
     missed = units * torch.finfo(FP32).eps * math.log(1000)
-    kernel = changed(lambda *gradients: [x * (1 - missed) for x in gradients])
+    kernel = with_changed_gradients(lambda *gradients: [x * (1 - missed) for x in gradients])
     fractions_used = gradient_budget_used(kernel, 0.01 * q, k, v)
     assert (max(fractions_used.values()) <= 1) == accepted, fractions_used

@@ -209,7 +209,7 @@ WRONG = {
 }
 
 
-class Changed(torch.autograd.Function):
+class ChangedGradients(torch.autograd.Function):
     """The output of ``streamed``, its gradients changed by a function of (dq, dk, dv)."""
 
     @staticmethod
@@ -225,8 +225,8 @@ class Changed(torch.autograd.Function):
         return *ctx.change(*backward(*ctx.saved_tensors, dout, **ctx.options)), None, None
 
 
-def changed(change):
-    return lambda q, k, v, **options: Changed.apply(q, k, v, options, change)
+def with_changed_gradients(change):
+    return lambda q, k, v, **options: ChangedGradients.apply(q, k, v, options, change)
 
 
 def _zeros_in_one(which, *where):
@@ -234,11 +234,11 @@ def _zeros_in_one(which, *where):
         gradients[which][where] = 0
         return gradients
 
-    return changed(change)
+    return with_changed_gradients(change)
 
 
 WRONG_GRADIENT = {
-    "zeros": changed(lambda *gradients: [torch.zeros_like(x) for x in gradients]),
+    "zeros": with_changed_gradients(lambda *gradients: [torch.zeros_like(x) for x in gradients]),
     **{f"zeros in one head of {name}": _zeros_in_one(i, -1, -1) for i, name in enumerate(("dq", "dk", "dv"))},
     **{f"zeros in one row of {name}": _zeros_in_one(i, -1, -1, 3) for i, name in enumerate(("dq", "dk", "dv"))},
     "low precision": partial(streamed, round_to=torch.bfloat16),

@@ -67,7 +67,7 @@ def again(seed: int, case: int) -> int:
     form, settings, worst, failures = alone(every_form(), seed, case)
     print(f"{form.name}\n{json.dumps(settings)}")
     for failure in failures:
-        print(told(failure._asdict()))
+        print(failure_line(failure._asdict()))
     if not failures:
         print(f"passes; the round that it belongs to uses {worst:.3f} of the budget")
     return int(bool(failures))
@@ -103,7 +103,7 @@ def count(minutes: float, seeds: list[int], ran: dict) -> int:
     print(f"{sum(total.cases.values()):>10} together, {total.failed} failed")
     failures = [failure._asdict() for failure in total.failures]
     for failure in failures:
-        print(told(failure))
+        print(failure_line(failure))
     if kernel_outcomes.digest_of_random_cases(Modules(ROOT)) != before:
         raise RecordError("a module that random cases reach was edited while they ran; run them again")
     if not ran["gpu"]:
@@ -115,7 +115,7 @@ def count(minutes: float, seeds: list[int], ran: dict) -> int:
     return int(bool(total.failed))
 
 
-def told(failure: dict) -> str:
+def failure_line(failure: dict) -> str:
     budget = "" if failure["used"] is None else f" ({failure['used']:.3f} of it)"
     where = f"--seed {failure['seed']} --case {failure['case']}"
     return f"FAILED {failure['form']}, {failure['why']}{budget}; again: {where}\n    {json.dumps(failure['settings'])}"

@@ -118,7 +118,7 @@ def test_a_kernel_that_raises_is_a_failure_and_does_not_stop_the_others():
 
 def test_what_is_printed_says_all_that_is_needed_to_run_it_again():
     failure = Failure(FORWARD, 7, 35, {"seq_q": 3}, 1.25, "beyond the budget")
-    line = command.told(failure._asdict())
+    line = command.failure_line(failure._asdict())
     assert "--seed 7 --case 35" in line and "1.250 of it" in line and '{"seq_q": 3}' in line
 
 
