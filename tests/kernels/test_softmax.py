@@ -97,13 +97,13 @@ def no_maximum(state, block):
     return OnlineSoftmax(first, state.running_sum + (block - first).exp().sum(-1))
 
 
-@pytest.mark.parametrize("update, right", [(OnlineSoftmax.update, True), (no_rescale, False), (no_maximum, False)])
-def test_update_is_told_from_a_wrong_one(update, right):
+@pytest.mark.parametrize("update, is_right", [(OnlineSoftmax.update, True), (no_rescale, False), (no_maximum, False)])
+def test_update_is_told_from_a_wrong_one(update, is_right):
     scores = torch.tensor([1.0, 2.0, 150.0, 3.0])
     state = OnlineSoftmax.empty()
     for block in scores.split(2):
         state = update(state, block)
-    assert bool(torch.allclose(state.lse, scores.logsumexp(-1)) and state.running_sum.eq(1)) is right
+    assert bool(torch.allclose(state.lse, scores.logsumexp(-1)) and state.running_sum.eq(1)) is is_right
 
 
 def test_scores_far_below_0_are_kept():

@@ -69,14 +69,14 @@ def test_kernels_take_every_dtype_strides_and_a_given_scale(scheme, dtype, devic
 
 @every_scheme
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("whole", [None, 2.0**-117, 2.0**117])
-def test_kernels_agree_on_special_values(scheme, whole, device):
+@pytest.mark.parametrize("tensor_scale", [None, 2.0**-117, 2.0**117])
+def test_kernels_agree_on_special_values(scheme, tensor_scale, device):
     x = data(len(SPECIAL) + 2, 150)
     for row, value in enumerate(SPECIAL):
         x[row, 3] = value  # in a block with others
         x[row, 128:144] = value  # a block of nothing else
     x[-1] *= 1e-38
-    assert_kernels_agree(x, scheme, whole if scheme.has_tensor_scale else None, device)
+    assert_kernels_agree(x, scheme, tensor_scale if scheme.has_tensor_scale else None, device)
 
 
 def near_ties(tensor_scale):

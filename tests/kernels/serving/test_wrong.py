@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.kernels.serving.harness import BF16, FP16, HOPPER, Budget, new_cache, queries
-from tests.kernels.serving.wrong import WRONG, WRONG_LSE, in_parts
+from tests.kernels.serving.wrong import WRONG, WRONG_LSE, split_kv_attention
 
 # Rows that are masked may hold anything; what becomes of them may overflow, and is stored nowhere.
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -37,7 +37,7 @@ def budgets():
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_right_kernel_is_accepted(name, kernel, budgets):
-    assert max(budgets[name].fractions_used(in_parts)) <= 1
+    assert max(budgets[name].fractions_used(split_kv_attention)) <= 1
     if CASES[name][1] == FP16 or torch.cuda.is_available():
         assert max(budgets[name].fractions_used(kernel.attention)) <= 1
 
