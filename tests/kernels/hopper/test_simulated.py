@@ -22,8 +22,8 @@ def attention(module, q, k, v, *, is_causal=False, plan=None, seed=0):
 
 def simulated_budget_used(module, q, k, v, *, is_causal=False, **options):
     """What fraction of the budget is used."""
-    found = attention(module, q, k, v, is_causal=is_causal, **options)
-    return largest_budget_used(lambda *_, **__: found, q, k, v, is_causal=is_causal, enable_gqa=True)
+    out_and_lse = attention(module, q, k, v, is_causal=is_causal, **options)
+    return largest_budget_used(lambda *_, **__: out_and_lse, q, k, v, is_causal=is_causal, enable_gqa=True)
 
 
 @pytest.mark.parametrize("seq_q, seq_k", [(1, 1), (64, 65), (200, 410), (577, 300)])

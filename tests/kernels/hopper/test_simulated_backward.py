@@ -93,8 +93,8 @@ def gradients_in_orders(head_dim, is_causal, count, module=backward_call, **opti
     return [simulator.backward(module, *tensors, is_causal=is_causal, seed=seed, **options) for seed in range(count)]
 
 
-def all_equal(found):
-    return all(torch.equal(*pair) for each in found[1:] for pair in zip(each, found[0], strict=True))
+def all_equal(runs):
+    return all(torch.equal(*pair) for each in runs[1:] for pair in zip(each, runs[0], strict=True))
 
 
 @CAUSAL
@@ -126,11 +126,11 @@ def test_the_log_sum_exp_has_a_gradient_and_what_saw_nothing_has_none():
     out, lse = simulator.forward(call, q, k, v, plan=plan_for(64, False, 70))
     dout, dlse = torch.randn_like(q), torch.randn_like(lse)
     lse[..., 3] = -torch.inf
-    exact = [x.double() for x in (q, k, v, out, lse.nan_to_num(neginf=torch.inf), dout, dlse)]
-    found = simulator.backward(backward_call, q, k, v, out, lse, dout, dlse)
-    for gradient, wanted in zip(found, gradients_by_formulas(*exact), strict=True):
-        assert (gradient.double() - wanted).norm() < 0.006 * wanted.norm()
-    assert not found[0][..., 3, :].any()
+    fp64_tensors = [x.double() for x in (q, k, v, out, lse.nan_to_num(neginf=torch.inf), dout, dlse)]
+    gradients = simulator.backward(backward_call, q, k, v, out, lse, dout, dlse)
+    for gradient, expected in zip(gradients, gradients_by_formulas(*fp64_tensors), strict=True):
+        assert (gradient.double() - expected).norm() < 0.006 * expected.norm()
+    assert not gradients[0][..., 3, :].any()
 
 
 def gradients_by_formulas(q, k, v, out, lse, dout, dlse):
