@@ -129,10 +129,12 @@ class MultiHeadAttention(nn.Module):
         vectorised = cls(output.in_features, len(looped.heads)).to(output.weight)
         with torch.no_grad():
             for name in ("query", "key", "value"):
-                fused = getattr(vectorised, name)
-                per_head = [getattr(head, name) for head in looped.heads]
-                fused.weight.copy_(torch.cat([linear.weight for linear in per_head]))
-                fused.bias.copy_(torch.cat([linear.bias for linear in per_head]))
+                projection = getattr(vectorised, name)
+                head_projections = [getattr(head, name) for head in looped.heads]
+                projection.weight.copy_(
+                    torch.cat([linear.weight for linear in head_projections])
+                )
+                projection.bias.copy_(torch.cat([linear.bias for linear in head_projections]))
         vectorised.output.load_state_dict(output.state_dict())
         return vectorised
 
@@ -142,8 +144,11 @@ class MultiHeadAttention(nn.Module):
         looped.to(self.output.weight)
         with torch.no_grad():
             for name in ("query", "key", "value"):
-                fused = getattr(self, name)
-                weights, biases = fused.weight.chunk(self.heads), fused.bias.chunk(self.heads)
+                projection = getattr(self, name)
+                weights, biases = (
+                    projection.weight.chunk(self.heads),
+                    projection.bias.chunk(self.heads),
+                )
                 for head, weight, bias in zip(looped.heads, weights, biases, strict=True):
                     getattr(head, name).weight.copy_(weight)
                     getattr(head, name).bias.copy_(bias)

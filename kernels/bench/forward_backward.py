@@ -143,14 +143,14 @@ def errors_of(
     """
     leaves = [x[0, 0].double().requires_grad_() for x in (q, k, v)]
     out = oracle(*leaves, is_causal=is_causal)
-    truth = [out, *torch.autograd.grad(out, leaves, dout[0, 0].double())]
+    references = [out, *torch.autograd.grad(out, leaves, dout[0, 0].double())]
     errors = {}
     for name, form in forms().items():
         tensors = in_layout_of(name, q, k, v, dout)
         with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
             results = [form.attention(*tensors[:3], is_causal=is_causal)]
             results += form.backward(*tensors, is_causal)()
-        pairs = zip(results, truth, strict=True)
+        pairs = zip(results, references, strict=True)
         errors[name] = [((x[0, 0] - y).norm() / y.norm()).item() for x, y in pairs]
     return errors
 
@@ -166,23 +166,23 @@ def time_implementations(
     enough calls to take 3 ms or more.
     """
     batch, heads, n, head_dim = q.shape
-    counts = {"forward": attention_flops, "backward": backward_flops}
-    calls = {
+    flops_functions = {"forward": attention_flops, "backward": backward_flops}
+    repeats = {
         direction: math.ceil(MIN_FLOPS / flops(n, head_dim, heads, batch, is_causal))
-        for direction, flops in counts.items()
+        for direction, flops in flops_functions.items()
     }
-    timed: dict[TimingKey, Callable[[], object]] = {}
+    calls_to_time: dict[TimingKey, Callable[[], object]] = {}
     readings: list[tuple[float, float]] = []
     with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
         for name, form in forms().items():
             for key, call in timed_calls(name, form, q, k, v, dout, is_causal).items():
-                timed[key] = repeat_calls(call, calls[key[1]])
+                calls_to_time[key] = repeat_calls(call, repeats[key[1]])
         # The clock is read like another form, at a random place in each round.
-        reading = ("", "", "")
-        timed[reading] = lambda: readings.append(clock_and_power())
-        times = time_in_rounds(timed, count=count, seed=seed)
-    del times[reading]
-    times = {key: [x / calls[key[1]] for x in samples] for key, samples in times.items()}
+        clock_key = ("", "", "")
+        calls_to_time[clock_key] = lambda: readings.append(clock_and_power())
+        times = time_in_rounds(calls_to_time, count=count, seed=seed)
+    del times[clock_key]
+    times = {key: [x / repeats[key[1]] for x in samples] for key, samples in times.items()}
     for name, direction, mode in list(times):
         if direction == "forward":
             pairs = zip(

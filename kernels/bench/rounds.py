@@ -99,9 +99,9 @@ def geometric_mean(settings: list[tuple[list[float], list[float]]], seed: int = 
 
 def _interval(median: float, of_resample: Callable[[], float]) -> Interval:
     """Returns the interval of a bootstrap: it holds 95 of 100 resamples."""
-    resampled = sorted(of_resample() for _ in range(BOOTSTRAP_RESAMPLES))
+    medians = sorted(of_resample() for _ in range(BOOTSTRAP_RESAMPLES))
     tail = BOOTSTRAP_RESAMPLES // 40
-    return Interval(median, resampled[tail], resampled[-tail - 1])
+    return Interval(median, medians[tail], medians[-tail - 1])
 
 
 def clock_and_power() -> tuple[float, float]:

@@ -33,11 +33,11 @@ def _encode(x, MAX: tl.constexpr, BIAS: tl.constexpr, MANTISSA_BITS: tl.constexp
     SPARE_BITS: tl.constexpr = 23 - MANTISSA_BITS
     magnitude = tl.minimum(tl.abs(x), MAX)
     normal = tl.maximum(magnitude, SMALLEST_NORMAL)
-    power = normal.to(tl.uint32, bitcast=True) & 0x7F800000
-    origin = power.to(tl.float32, bitcast=True) * 2.0**SPARE_BITS
+    power_bits = normal.to(tl.uint32, bitcast=True) & 0x7F800000
+    origin = power_bits.to(tl.float32, bitcast=True) * 2.0**SPARE_BITS
     rounded = magnitude + origin
-    steps = rounded.to(tl.uint32, bitcast=True) - (power + (SPARE_BITS << 23))
-    code = steps + (power >> SPARE_BITS) - ((128 - BIAS) << MANTISSA_BITS)
+    steps = rounded.to(tl.uint32, bitcast=True) - (power_bits + (SPARE_BITS << 23))
+    code = steps + (power_bits >> SPARE_BITS) - ((128 - BIAS) << MANTISSA_BITS)
     sign = (x.to(tl.uint32, bitcast=True) >> 24) & 0x80
     return tl.where(x != x, 0x7F, code | sign).to(tl.uint8)
 
@@ -91,13 +91,13 @@ def _move_to_fp16(code, SIGN: tl.constexpr, MANTISSA_BITS: tl.constexpr):
     """Returns FP16 numbers with the fields of the codes, too small by ``2^(15 - bias)``."""
     code = code.to(tl.uint32)
     sign = (code & SIGN) * (0x8000 // SIGN)
-    rest = (code & (SIGN - 1)) << (10 - MANTISSA_BITS)
-    return (sign | rest).to(tl.uint16).to(tl.float16, bitcast=True)
+    magnitude = (code & (SIGN - 1)) << (10 - MANTISSA_BITS)
+    return (sign | magnitude).to(tl.uint16).to(tl.float16, bitcast=True)
 
 
 @triton.jit
 def decode_e8m0(code):
     """Returns ``decode(code, E8M0)``, uint8 -> FP32; 0 is a subnormal FP32 number, 255 NaN."""
-    extreme = (code == 0) | (code == 255)
-    bits = (code.to(tl.uint32) << 23) | tl.where(extreme, 0x400000, 0)
+    is_extreme = (code == 0) | (code == 255)
+    bits = (code.to(tl.uint32) << 23) | tl.where(is_extreme, 0x400000, 0)
     return bits.to(tl.float32, bitcast=True)

@@ -37,7 +37,7 @@ def online_softmax(scores, running_max, running_sum, scale_log2, CONDITIONAL: gl
     """Returns a block's weights, the new maximum and sum, and the factor for older sums.
 
     This is online softmax as in ``kernels.softmax``, in base 2.
-    CONDITIONAL: keeps a maximum that is exceeded by little, so the factor is exactly 1
+    CONDITIONAL: keeps the old maximum if it's exceeded by little, so the factor is exactly 1
     """
     new_max = gl.maximum(running_max, gl.max(scores, 1))
     if CONDITIONAL:
@@ -58,13 +58,13 @@ def first_weights(
 
     KEYS: how many keys it computes with, all of a tile or half; after those, weights are 0
     """
-    PART: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, KEYS, 16])
+    NARROW_SCORES: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, KEYS, 16])
     SCORES: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_K, 16])
     COLUMNS: gl.constexpr = tensors.v.block_type.shape[3]
     OUTPUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, COLUMNS, 16])
-    BY_ROW: gl.constexpr = gl.SliceLayout(1, PART)
+    BY_ROW: gl.constexpr = gl.SliceLayout(1, NARROW_SCORES)
     keys = wait_for_tile(tensors.k_ring, tile_number)
-    scores = start_scores(queries, keys.slice(0, KEYS), PART)
+    scores = start_scores(queries, keys.slice(0, KEYS), NARROW_SCORES)
     scores = warpgroup_mma_wait(0, deps=(scores,))
     release(tensors.k_ring, tile_number)
     scores = apply_mask(scores, first_query, first_key, sizes.seq_k, CAUSAL)
@@ -94,7 +94,7 @@ def first_block(
 ):  # fmt: skip
     """Returns weights, maximum and sum of the last block of keys that it sees: the prologue.
 
-    Only this block can be cut, and there are no weights yet to multiply by values.
+    Only the last of the ``seen`` blocks can be cut.  No weights are there yet for values.
     """
     first_key = (seen - 1) * PLAN.block_k
     HALF: gl.constexpr = PLAN.block_k // 2

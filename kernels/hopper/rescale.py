@@ -1,4 +1,4 @@
-"""Conditional rescaling: keeps a running maximum that is exceeded by little.
+"""Conditional rescaling: keeps the old running maximum if the new one is little larger.
 
 Online softmax subtracts the largest score so far, and rescales its sums whenever that grows.
 But it doesn't have to be the largest.  Any reference m gives the same output,
@@ -31,19 +31,25 @@ THRESHOLD = gl.constexpr(8.0)
 
 @gluon.jit
 def reference_max(new_max, running_max, scale_log2):
-    """Returns ``new_max`` where it's far above ``running_max``, else ``running_max``: m."""
+    """Returns the running maximum to go on with: the old one, unless the new one is far above.
+
+    That's the reference m of this module: the number that we subtract from scores.
+    new_max, running_max: of each row's raw scores, with and without the latest block of keys
+    scale_log2: scale · log2(e), by which the kernel multiplies raw scores
+    """
     # Where both are -inf the difference is NaN, and nothing moves.
     return gl.where((new_max - running_max) * scale_log2 > THRESHOLD, new_max, running_max)
 
 
 @gluon.constexpr_function
 def multiplications(COUNT):
-    """Returns PTX that multiplies COUNT numbers by factors, unless all of the warp's are 1.
+    """Returns the text of PTX that multiplies, unless all factors of the warp are 1.
 
+    COUNT: how many numbers of the accumulator a thread has
     Operands: COUNT products, then the numbers, in the same registers, then the factors.  A
     thread has numbers of two rows: its first belongs to one, its third to the other.
     """
-    lines = [
+    instructions = [
         ".reg .pred moved, other;",
         f"setp.neu.f32 moved, ${2 * COUNT}, 0f3F800000;",
         f"setp.neu.f32 other, ${2 * COUNT + 2}, 0f3F800000;",
@@ -53,12 +59,15 @@ def multiplications(COUNT):
         *(f"mul.f32 ${i}, ${i}, ${2 * COUNT + i};" for i in range(COUNT)),
         "KEPT:",
     ]
-    return "{\n" + "\n".join(lines) + "\n}"
+    return "{\n" + "\n".join(instructions) + "\n}"
 
 
 @gluon.constexpr_function
 def registers(COUNT):
-    """Returns the constraints of that PTX: products, numbers in the same registers, factors."""
+    """Returns the operand constraints of that PTX: products, numbers, factors.
+
+    "=f" is an FP32 register to write, "i" the register of operand i, "f" one to read.
+    """
     return ",".join(["=f"] * COUNT + [str(i) for i in range(COUNT)] + ["f"] * COUNT)
 
 
@@ -66,9 +75,9 @@ def registers(COUNT):
 def rescale_rows(accumulator, factor):
     """Returns the accumulator times its row's factor, [rows, 1], which is mostly 1."""
     COUNT: gl.constexpr = accumulator.shape[1] // 2  # numbers of a thread
-    TEXT: gl.constexpr = multiplications(COUNT)
-    REGISTERS: gl.constexpr = registers(COUNT)
+    PTX: gl.constexpr = multiplications(COUNT)
+    CONSTRAINTS: gl.constexpr = registers(COUNT)
     factor = factor.broadcast_to(accumulator.shape)
     return gl.inline_asm_elementwise(
-        TEXT, REGISTERS, [accumulator, factor], dtype=gl.float32, is_pure=True, pack=COUNT
+        PTX, CONSTRAINTS, [accumulator, factor], dtype=gl.float32, is_pure=True, pack=COUNT
     )

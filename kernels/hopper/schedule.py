@@ -31,9 +31,11 @@ def work_items_of(
     """
     if not pair_blocks:
         return heads * blocks, 0, heads
-    single = min(heads, triton.cdiv(7 * programs, 4 * blocks)) if longest_first_tail else 0
-    count = (heads - single) * triton.cdiv(blocks, 2) + single * blocks
-    return count, heads - single, single
+    single_heads = (
+        min(heads, triton.cdiv(7 * programs, 4 * blocks)) if longest_first_tail else 0
+    )
+    work_items = (heads - single_heads) * triton.cdiv(blocks, 2) + single_heads * blocks
+    return work_items, heads - single_heads, single_heads
 
 
 @gluon.jit

@@ -78,8 +78,8 @@ def all_scores(
     keys, values = (x.to(dtype) for x in repeat_heads(q, k, v))
     scores = q.to(dtype) @ keys.mT * scale
     if is_causal:
-        unseen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
-        scores = scores.masked_fill(unseen, -torch.inf)
+        future_mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
+        scores = scores.masked_fill(future_mask, -torch.inf)
     return scores, keys, values
 
 

@@ -170,9 +170,9 @@ def read_tile(
 def read_words(tiles, place, layout: gl.constexpr):
     """Returns a whole tile of words from shared memory, in a layout of our choice."""
     LINE: gl.constexpr = tiles.shape[2]
-    LINED: gl.constexpr = line_layout(layout, LINE)
+    IN_LINES: gl.constexpr = line_layout(layout, LINE)
     SWIZZLED: gl.constexpr = tiles.layout
-    lines = tiles.index(place)._reinterpret(gl.int32, LINED.shape, SWIZZLED).load(LINED)
+    lines = tiles.index(place)._reinterpret(gl.int32, IN_LINES.shape, SWIZZLED).load(IN_LINES)
     return gl.convert_layout(lines.reshape(layout.shape), layout, assert_trivial=True)
 
 

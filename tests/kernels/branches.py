@@ -19,7 +19,7 @@ def kernels_of(path: Path) -> list[ast.FunctionDef]:
     return [function for function in functions if any("triton.jit" in ast.unparse(x) for x in function.decorator_list)]
 
 
-def not_taken(paths: list[Path], run: Callable[[], object], report: Path) -> list[tuple[str, int, int | None]]:
+def untaken_branches(paths: list[Path], run: Callable[[], object], report: Path) -> list[tuple[str, int, int | None]]:
     """The kernel, line and next line of each branch that ``run`` does not take, and each line that it does not reach.
 
     ``report`` is where coverage.py may write. ``if USE_PDL:`` is left out: only a GPU takes it.
@@ -50,7 +50,7 @@ def loops_of(path: Path) -> list[int]:
     return [node.lineno for node in nodes if isinstance(node, ast.For | ast.While)]
 
 
-def stopped_after_one_round(path: Path, line: int) -> AbstractContextManager:
+def loop_stopped_after_one_round(path: Path, line: int) -> AbstractContextManager:
     """The loop at that line ends after its first round, in every kernel that is run within the context."""
     transform_ast = interpreter.FunctionRewriter._transform_ast
 

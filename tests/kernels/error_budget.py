@@ -55,8 +55,8 @@ def budget_used(
         worst = torch.stack(useful).amax(0)
     allowed = FACTOR * (worst * size + rounding) + eps / 2 * size
     error = (actual.double() - truth).abs()
-    used = (error / allowed).masked_fill(empty & (error == 0), 0)
-    return used.nan_to_num(nan=torch.inf, posinf=torch.inf).max().item()
+    fraction_used = (error / allowed).masked_fill(empty & (error == 0), 0)
+    return fraction_used.nan_to_num(nan=torch.inf, posinf=torch.inf).max().item()
 
 
 def worst_row(baseline: Tensor, actual: Tensor, truth: Tensor, size: Tensor) -> Tensor:
@@ -89,12 +89,12 @@ def attention_budget_used(
     options: is_causal, scale, enable_gqa, key_lengths; the function gets those that are given
     """
     mask = visible(q, k, **options)
-    squares = Squares(q, k, v, mask, options.get("scale"), rounded=rounded)
+    term_sizes = Squares(q, k, v, mask, options.get("scale"), rounded=rounded)
     baselines = [outputs[0] for outputs in torch_results(q, k, v, None, mask, options)]
     truth = oracle(q, k, v, attn_mask=mask, **_without_masks(options))
-    size = squares.out()
+    size = term_sizes.out()
     weight_rounding = 0 if rounded is None else torch.finfo(rounded).eps / 4
-    rounding = squares.out(squares.rounding) + size * (arithmetic(k.shape[-2]) + weight_rounding)
+    rounding = term_sizes.out(term_sizes.rounding) + size * (arithmetic(k.shape[-2]) + weight_rounding)
     return budget_used(attention(q, k, v, **options), baselines, truth, size, rounding)
 
 
@@ -109,26 +109,26 @@ def gradient_budget_used(
     if dout is None:
         dout = torch.randn(q.shape, device=q.device).to(q.dtype)
     mask = visible(q, k, **options)
-    squares = Squares(q, k, v, mask, options.get("scale"), dout)
+    term_sizes = Squares(q, k, v, mask, options.get("scale"), dout)
     baselines = torch_results(q, k, v, dout, mask, options)
     exact = partial(oracle, attn_mask=mask, **_without_masks(options))
     truths = gradients(exact, *(x.double() for x in (q, k, v, dout)))
     actual = gradients(partial(attention, **options), q, k, v, dout)
-    sizes = squares.out(), *squares.gradients()
+    sizes = term_sizes.out(), *term_sizes.gradients()
     sizes = [size.maximum(truth.abs().amax(-1, keepdim=True)) for size, truth in zip(sizes, truths, strict=True)]
     # Twice: what computes a score again rounds it anew, while the lse that it meets remembers the first time.
-    weight_rounding = 2 * squares.rounding + squares.rounding_of_lse
-    roundings = squares.out(squares.rounding), *squares.gradients(weight_rounding)
+    weight_rounding = 2 * term_sizes.rounding + term_sizes.rounding_of_lse
+    roundings = term_sizes.out(term_sizes.rounding), *term_sizes.gradients(weight_rounding)
     # A 16-bit kernel rounds weights and gradients of scores before the matmul; torch on a CPU keeps them in FP32.
     operand_rounding = torch.finfo(q.dtype).eps / 4
-    used = {}
+    fractions_used = {}
     for i, name in enumerate(("out", "dq", "dk", "dv")):
-        terms = k.shape[-2] if name in ("out", "dq") else q.shape[-2] * squares.group
+        terms = k.shape[-2] if name in ("out", "dq") else q.shape[-2] * term_sizes.group
         fraction = arithmetic(terms) + (0 if name == "out" else operand_rounding)
-        used[name] = budget_used(
+        fractions_used[name] = budget_used(
             actual[i], [x[i] for x in baselines], truths[i], sizes[i], roundings[i] + sizes[i] * fraction
         )
-    return used
+    return fractions_used
 
 
 def arithmetic(terms: int) -> float:
@@ -147,7 +147,7 @@ def lse_budget_used(attention: Callable, q: Tensor, k: Tensor, v: Tensor, **opti
     actual = attention(q, k, v, return_lse=True, **options)[1]
     assert actual.dtype == torch.float32, f"lse is {actual.dtype}, it should be torch.float32"
     mask = visible(q, k, **options)
-    squares = Squares(q, k, v, mask, options.get("scale"))
+    term_sizes = Squares(q, k, v, mask, options.get("scale"))
     truth, baseline = (
         _scores(*pair, options.get("scale")).masked_fill(~mask, -torch.inf).logsumexp(-1, keepdim=True)
         for pair in ((q.double(), k.double()), (q.float(), k.float()))
@@ -157,7 +157,7 @@ def lse_budget_used(attention: Callable, q: Tensor, k: Tensor, v: Tensor, **opti
     actual = torch.where(empty, torch.where(actual == -torch.inf, 0.0, torch.inf), actual)
     baseline, truth = (x.masked_fill(empty, 0) for x in (baseline, truth))
     size = torch.ones_like(truth).masked_fill(empty, 0)
-    return budget_used(actual, baseline, truth, size, squares.rounding.masked_fill(empty, 0))
+    return budget_used(actual, baseline, truth, size, term_sizes.rounding.masked_fill(empty, 0))
 
 
 def gradients(attention: Callable, q: Tensor, k: Tensor, v: Tensor, dout: Tensor) -> tuple[Tensor, ...]:

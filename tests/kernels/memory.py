@@ -31,26 +31,27 @@ def accesses() -> Iterator[list[tuple[str, np.ndarray]]]:
     with pytest.MonkeyPatch.context() as patch:
         for kind in ("load", "store"):
             # store(pointers, value, mask, …), load(pointers, mask, …)
-            own, place = getattr(interpreter.InterpreterBuilder, f"create_masked_{kind}"), int(kind == "store")
+            original_method = getattr(interpreter.InterpreterBuilder, f"create_masked_{kind}")
+            mask_index = int(kind == "store")
 
-            def noted(self, pointers, *rest, kind=kind, own=own, place=place):
-                seen.append((kind, np.asarray(pointers.data)[np.asarray(rest[place].data)]))
-                return own(self, pointers, *rest)
+            def record_access(self, pointers, *rest, kind=kind, original_method=original_method, mask_index=mask_index):
+                seen.append((kind, np.asarray(pointers.data)[np.asarray(rest[mask_index].data)]))
+                return original_method(self, pointers, *rest)
 
-            patch.setattr(interpreter.InterpreterBuilder, f"create_masked_{kind}", noted)
+            patch.setattr(interpreter.InterpreterBuilder, f"create_masked_{kind}", record_access)
         yield seen
 
 
 @contextmanager
-def reads() -> Iterator[list[np.ndarray]]:
+def recorded_reads() -> Iterator[list[np.ndarray]]:
     """The addresses from which interpreted kernels read, load by load."""
     addresses = []
     with accesses() as seen:
         yield addresses
-        addresses += [where for kind, where in seen if kind == "load"]
+        addresses += [read_from for kind, read_from in seen if kind == "load"]
 
 
-def beside(addresses: list[np.ndarray], x: torch.Tensor) -> int:
+def reads_outside(addresses: list[np.ndarray], x: torch.Tensor) -> int:
     """How many of them lie beside a tensor that ``in_the_middle`` made; there must be some that lie in it."""
     read, size = np.concatenate(addresses), x.numel() * x.element_size()
     from_start = read.astype(np.int64) - x.data_ptr()

@@ -12,7 +12,7 @@ import torch
 import triton
 import triton.language as tl
 
-from tests.kernels.branches import kernels_of, loops_of, not_taken, stopped_after_one_round
+from tests.kernels.branches import kernels_of, loop_stopped_after_one_round, loops_of, untaken_branches
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="kernels are observed in the interpreter")
@@ -99,7 +99,7 @@ def drive_three_kernels():
 def drive_flash():
     from kernels.flash.attention import flash_attention
     from kernels.flash.tiles import Tiles
-    from tests.kernels.flash.test_schedule import shares
+    from tests.kernels.flash.test_schedule import scheduled_blocks
 
     def tiles(kernel, *_):  # two blocks at the diagonal
         return Tiles(16, 32, 4, 1) if kernel == "dkdv" else Tiles(32, 16, 4, 1)
@@ -108,7 +108,7 @@ def drive_flash():
         for module in ("forward", "backward"):
             patch.setattr(f"kernels.flash.{module}.tiles", tiles)
         yield from drive_attention(flash_attention, 40, gradient=True)
-        yield shares(5, 3, 2**14, True, "cpu")  # some pairs in order, some that take turns
+        yield scheduled_blocks(5, 3, 2**14, True, "cpu")  # some pairs in order, some that take turns
         q, k, v = (torch.randn(1, 1, 20, 16, requires_grad=True) for _ in range(3))
         _, lse = flash_attention(q, k, v, return_lse=True)
         lse.sum().backward()
@@ -132,12 +132,12 @@ def drive_backward_rows():
 
 
 def drive_formats():
-    from tests.kernels.formats.test_value_triton import decoder_of, encoder_of, on
+    from tests.kernels.formats.test_value_triton import apply_on_device, decoder_of, encoder_of
     from tests.kernels.formats.value_oracle import FORMATS, codes_of
 
     for format in FORMATS:
-        yield on(torch.device("cpu"), encoder_of(format), torch.randn(5))
-        yield on(torch.device("cpu"), decoder_of(format), codes_of(format))
+        yield apply_on_device(torch.device("cpu"), encoder_of(format), torch.randn(5))
+        yield apply_on_device(torch.device("cpu"), decoder_of(format), codes_of(format))
 
 
 def drive_block_scaling():
@@ -216,7 +216,7 @@ def results_of(driver) -> list[torch.Tensor]:
 whole_results_of = functools.cache(results_of)
 
 
-def differ(results: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
+def results_differ(results: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
     pairs = zip(results, others, strict=True)
     return not all(torch.allclose(a.float(), b.float(), rtol=0, atol=0, equal_nan=True) for a, b in pairs)
 
@@ -229,15 +229,15 @@ def test_every_file_of_kernels_is_driven():
 @pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.__name__)
 def test_every_branch_is_entered(driver, tmp_path):
     paths = [KERNELS / name for name in DRIVERS[driver]]
-    assert not_taken(paths, lambda: results_of(driver), tmp_path / "report.json") == []
+    assert untaken_branches(paths, lambda: results_of(driver), tmp_path / "report.json") == []
 
 
 @pytest.mark.parametrize("driver, name, line", LOOPS)
 def test_a_loop_that_stops_after_its_first_round_gives_other_results(driver, name, line):
     whole = whole_results_of(driver)
-    with stopped_after_one_round(KERNELS / name, line):
+    with loop_stopped_after_one_round(KERNELS / name, line):
         torch.manual_seed(0)
-        assert any(differ([one], [other]) for one, other in zip(whole, driver(), strict=True))
+        assert any(results_differ([one], [other]) for one, other in zip(whole, driver(), strict=True))
 
 
 # That a branch never taken is reported, and that a loop of one round gives the same results.
@@ -293,13 +293,13 @@ def test_a_branch_that_is_not_taken_is_reported(arguments, missing, tmp_path):
     def text(line):
         return line and (lines[line - 1].strip() if line > 0 else "its end")
 
-    found = not_taken([HERE], lambda: results_of(lambda: toy(*arguments)), tmp_path / "report.json")
+    found = untaken_branches([HERE], lambda: results_of(lambda: toy(*arguments)), tmp_path / "report.json")
     assert [(name, text(line), text(target)) for name, line, target in found] == missing
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 2])
 def test_a_loop_of_one_round_gives_the_same_results_when_it_is_stopped(rounds):
     whole = list(toy((rounds, True)))
-    with stopped_after_one_round(HERE, TOY_LOOP):
-        assert differ(whole, list(toy((rounds, True)))) == (rounds > 1)
-    assert not differ(whole, list(toy((rounds, True))))
+    with loop_stopped_after_one_round(HERE, TOY_LOOP):
+        assert results_differ(whole, list(toy((rounds, True)))) == (rounds > 1)
+    assert not results_differ(whole, list(toy((rounds, True))))

@@ -219,8 +219,8 @@ def test_the_answer_is_within_the_budget(seq_q, seq_k, head_dim, dtype, is_causa
 @pytest.mark.parametrize("head_dim", [64, 40])
 def test_so_are_its_gradients(head_dim, dtype, is_causal, device):
     q, k, v = inputs(device, dtype, 50, 70, head_dim, heads=4, key_heads=2)
-    used = gradient_budget_used(attention, q, k, v, is_causal=is_causal, enable_gqa=True)
-    assert max(used.values()) <= 1
+    fractions_used = gradient_budget_used(attention, q, k, v, is_causal=is_causal, enable_gqa=True)
+    assert max(fractions_used.values()) <= 1
 
 
 @CAUSAL
@@ -351,12 +351,12 @@ def test_it_would_be_seen(mode, device):
 def test_bad_input_is_named_as_the_rungs_do(change, error, words, device):
     arguments = {**dict.fromkeys("qkv", torch.zeros(2, 4, 8, 16)), **change}
     arguments = {name: x.to(device) if isinstance(x, torch.Tensor) else x for name, x in arguments.items()}
-    said = []
+    messages = []
     for function in (attention, fastest_rung, reference_attention, flash_attention, hopper_attention):
         with pytest.raises(error, match=words) as raised:
             function(**arguments)
-        said.append(str(raised.value))
-    assert len(set(said)) == 1
+        messages.append(str(raised.value))
+    assert len(set(messages)) == 1
 
 
 @pytest.mark.parametrize("capability, shape", [(HOPPER, (1, 1, 8, 64)), (AMPERE, (1, 1, 8, 12))])

@@ -62,7 +62,7 @@ def kernel(monkeypatch):
     return Kernel()
 
 
-def described(x):
+def make_descriptor(x):
     return TensorDescriptor(x, list(x.shape), list(x.stride()), [1] * (x.ndim - 1) + [16])
 
 
@@ -70,17 +70,17 @@ def call(kernel, x, y, n=3, block=16, extra_key=None):
     """x by a descriptor, y as a pointer."""
 
     def prepare():
-        return (x.shape[0], 2), (described(x), y, n), {"BLOCK": block, "num_warps": 4}
+        return (x.shape[0], 2), (make_descriptor(x), y, n), {"BLOCK": block, "num_warps": 4}
 
     entry = entry_for((x, y), n, block)
     return launch(kernel, entry, extra_key, (x, y), prepare)
 
 
-def kinds(kernel):
+def launch_kinds(kernel):
     return [kind for kind, _, _ in kernel.started]
 
 
-def told(kernel):
+def last_launch(kernel):
     """What the kernel was started with last: grid, where its tensors lie, and all the rest."""
     _, grid, (x, *others) = kernel.started[-1]
     fields = {name: value for name, value in vars(x).items() if name != "base"}
@@ -92,11 +92,11 @@ def test_the_second_call_asks_for_nothing_and_starts_the_same_elsewhere(kernel):
     first, second = torch.randn(2, 2, 4, 16)
     call(kernel, first[0], first[1])
     call(kernel, second[0], second[1])
-    cached = told(kernel)
+    cached = last_launch(kernel)
     module.ENTRIES.clear()
     call(kernel, second[0], second[1])
-    assert kinds(kernel) == ["asked", "cached", "asked"]
-    assert cached == told(kernel)
+    assert launch_kinds(kernel) == ["asked", "cached", "asked"]
+    assert cached == last_launch(kernel)
     assert type(kernel.started[1][2][0]) is TensorDescriptor
 
 
@@ -129,7 +129,7 @@ def test_tensors_of_another_form_are_asked_for(other, kernel):
     call(kernel, x, y)
     call(kernel, *other(x, y))
     call(kernel, x, y)
-    assert kinds(kernel) == ["asked", "asked", "cached"]
+    assert launch_kinds(kernel) == ["asked", "asked", "cached"]
 
 
 @pytest.mark.parametrize("other", [{"n": 4}, {"n": 3.0}, {"n": True}, {"block": 32}, {"extra_key": "more"}])
@@ -137,7 +137,7 @@ def test_other_options_are_asked_for(other, kernel):
     x, y = torch.randn(2, 4, 16)
     call(kernel, x, y, n=1 if other == {"n": True} else 3)
     call(kernel, x, y, **other)
-    assert kinds(kernel) == ["asked", "asked"]
+    assert launch_kinds(kernel) == ["asked", "asked"]
 
 
 def test_another_kernel_is_another(kernel):
@@ -145,26 +145,26 @@ def test_another_kernel_is_another(kernel):
     other = Kernel()
     call(kernel, x, y)
     call(other, x, y)
-    assert kinds(kernel) == kinds(other) == ["asked"]
+    assert launch_kinds(kernel) == launch_kinds(other) == ["asked"]
 
 
 def test_one_tensor_twice_is_no_rule_for_two(kernel):
     x, y = torch.randn(2, 4, 16)
     call(kernel, x, x)
     call(kernel, x, y)
-    assert kinds(kernel) == ["asked", "cached"]
-    assert told(kernel)[1] == x.data_ptr() and told(kernel)[3] == y.data_ptr()
+    assert launch_kinds(kernel) == ["asked", "cached"]
+    assert last_launch(kernel)[1] == x.data_ptr() and last_launch(kernel)[3] == y.data_ptr()
 
 
 def test_arguments_with_a_copy_are_never_cached(kernel):
     x, y = torch.randn(2, 4, 16)
 
     def prepare():
-        return (1,), (described(x.clone()), y, 3), {"BLOCK": 16, "num_warps": 4}
+        return (1,), (make_descriptor(x.clone()), y, 3), {"BLOCK": 16, "num_warps": 4}
 
     for _ in range(2):
         launch(kernel, entry_for((x, y)), None, (x, y), prepare)
-    assert kinds(kernel) == ["asked", "asked"]
+    assert launch_kinds(kernel) == ["asked", "asked"]
 
 
 def test_no_tensor_is_held(kernel):
@@ -173,10 +173,10 @@ def test_no_tensor_is_held(kernel):
     call(kernel, x, y)
     call(kernel, x, y)
     kernel.started.clear()
-    gone = [weakref.ref(tensor) for tensor in (x, y)]
+    references = [weakref.ref(tensor) for tensor in (x, y)]
     del x, y
     gc.collect()
-    assert all(tensor() is None for tensor in gone)
+    assert all(tensor() is None for tensor in references)
 
 
 def test_a_profiler_is_told(kernel, monkeypatch):
@@ -187,7 +187,7 @@ def test_a_profiler_is_told(kernel, monkeypatch):
             patch.setattr(knobs.runtime, name, SimpleNamespace(calls=[print]))
             call(kernel, x, y)
     call(kernel, x, y)
-    assert kinds(kernel) == ["asked", "with hooks", "with hooks", "cached"]
+    assert launch_kinds(kernel) == ["asked", "with hooks", "with hooks", "cached"]
 
 
 def test_all_entries_are_dropped_before_there_are_too_many(kernel, monkeypatch):
@@ -197,7 +197,7 @@ def test_all_entries_are_dropped_before_there_are_too_many(kernel, monkeypatch):
         call(kernel, x, y, n=n)
         assert len(module.ENTRIES) <= 3
     call(kernel, x, y, n=4)
-    assert kinds(kernel) == ["asked"] * 5 + ["cached"]
+    assert launch_kinds(kernel) == ["asked"] * 5 + ["cached"]
 
 
 # Answers.
@@ -319,24 +319,24 @@ PRIVATE = [
 def imported_without(owner, name):
     """The module as it is where a private name is missing."""
     spec = importlib.util.spec_from_file_location("launch_cache_without_a_name", module.__file__)
-    without = importlib.util.module_from_spec(spec)
+    module_without_name = importlib.util.module_from_spec(spec)
     with pytest.MonkeyPatch.context() as patch:
         patch.delattr(owner, name)
-        spec.loader.exec_module(without)
-        assert without.entry_for((torch.randn(3),)) is None
-    return without
+        spec.loader.exec_module(module_without_name)
+        assert module_without_name.entry_for((torch.randn(3),)) is None
+    return module_without_name
 
 
 @pytest.mark.parametrize("owner, name", PRIVATE, ids=[name for _, name in PRIVATE])
 def test_without_a_private_name_of_torch_triton_is_asked(owner, name, kernel):
-    without, (x, y) = imported_without(owner, name), torch.randn(2, 4, 16)
+    module_without_name, (x, y) = imported_without(owner, name), torch.randn(2, 4, 16)
 
     def prepare():
-        return (1,), (described(x), y, 3), {"BLOCK": 16, "num_warps": 4}
+        return (1,), (make_descriptor(x), y, 3), {"BLOCK": 16, "num_warps": 4}
 
     for _ in range(2):
-        without.launch(kernel, without.entry_for((x, y)), None, (x, y), prepare)
-    assert kinds(kernel) == ["asked", "asked"] and not without.ENTRIES
+        module_without_name.launch(kernel, module_without_name.entry_for((x, y)), None, (x, y), prepare)
+    assert launch_kinds(kernel) == ["asked", "asked"] and not module_without_name.ENTRIES
 
 
 @pytest.mark.parametrize("name", module.LAUNCHER_ATTRIBUTES)
@@ -345,7 +345,7 @@ def test_without_a_name_of_the_launcher_triton_is_asked(name, kernel, monkeypatc
     monkeypatch.delattr(Compiled, name)
     for _ in range(2):
         call(kernel, x, y)
-    assert kinds(kernel) == ["asked", "asked"]
+    assert launch_kinds(kernel) == ["asked", "asked"]
 
 
 def test_triton_hands_its_launcher_what_we_do():

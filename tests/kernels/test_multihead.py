@@ -145,11 +145,11 @@ def test_why_contiguous_is_needed():
     assert side_by_side.data_ptr() == blends.data_ptr() and not side_by_side.is_contiguous()
     with pytest.raises(RuntimeError, match="view size is not compatible"):
         side_by_side.view(BATCH, SEQUENCE, EMBED_DIM)
-    together = side_by_side.contiguous()
-    assert together.stride() == (120, 24, 6, 1)
-    assert together.view(BATCH, SEQUENCE, EMBED_DIM).equal(torch.cat(blends.unbind(1), -1))
+    contiguous = side_by_side.contiguous()
+    assert contiguous.stride() == (120, 24, 6, 1)
+    assert contiguous.view(BATCH, SEQUENCE, EMBED_DIM).equal(torch.cat(blends.unbind(1), -1))
     silent_mistake = blends.view(BATCH, SEQUENCE, EMBED_DIM)
-    assert not silent_mistake.equal(together.view(BATCH, SEQUENCE, EMBED_DIM))
+    assert not silent_mistake.equal(contiguous.view(BATCH, SEQUENCE, EMBED_DIM))
 
 
 @pytest.mark.parametrize("form", [LoopedMultiHeadAttention, MultiHeadAttention])

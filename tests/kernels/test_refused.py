@@ -40,7 +40,7 @@ def small_tiles(monkeypatch):
         harness.small_tiles(monkeypatch)
 
 
-def each(*names):
+def each_attention(*names):
     return pytest.mark.parametrize("attention", [pytest.param(CALLS[name], id=name) for name in names])
 
 
@@ -81,11 +81,11 @@ def gradients_of(function, *tensors):
     return torch.autograd.grad(function(*leaves).square().sum(), leaves)
 
 
-def by_torch_func(function, *tensors):
+def torch_func_gradients(function, *tensors):
     return grad(lambda *x: function(*x).square().sum(), argnums=tuple(range(len(tensors))))(*tensors)
 
 
-@each("flash", *RUNGS)
+@each_attention("flash", *RUNGS)
 @pytest.mark.parametrize("number, name", [*enumerate(["query", "key", "value"])])
 def test_a_tangent_is_refused_and_not_lost(attention, number, name, device):
     tensors = list(qkv(device))
@@ -120,22 +120,22 @@ def test_hopper_refuses_a_tangent():
             hopper_attention(q, q, forward_ad.make_dual(q, q))
 
 
-@each(*BY_TORCH_S_RULES)
+@each_attention(*BY_TORCH_S_RULES)
 def test_torch_s_own_operators_have_every_derivative(attention, device):
     q, k, v = qkv(device)
     expected = gradients_of(attention, q, k, v)
-    torch.testing.assert_close(by_torch_func(attention, q, k, v), expected)
+    torch.testing.assert_close(torch_func_gradients(attention, q, k, v), expected)
     _, along = jvp(lambda *x: attention(*x).square().sum(), (q, k, v), (v, q, k))
     inner = sum((x * t).sum() for x, t in zip(expected, (v, q, k), strict=True))
     torch.testing.assert_close(along, inner, rtol=1e-4, atol=1e-4)
 
 
-@each("flash", *RUNGS)
+@each_attention("flash", *RUNGS)
 def test_torch_func_grad_is_refused(attention, device):
     q, k, v = qkv(device)
     words = "query is .*torch.func"
     with pytest.raises(TypeError, match=words):
-        by_torch_func(attention, q, k, v)
+        torch_func_gradients(attention, q, k, v)
     with pytest.raises(TypeError, match=words):
         grad(lambda x: vmap(lambda q: attention(q, k, v))(x).sum())(q[None])
     with pytest.raises(TypeError, match=r"key is .*torch\.func"):
@@ -149,7 +149,7 @@ def test_torch_func_is_refused_by_the_other_kernels(device):
                 transformed(argument)
 
 
-@each(*BY_TORCH_S_RULES, "flash")
+@each_attention(*BY_TORCH_S_RULES, "flash")
 def test_vmap_is_one_call_after_the_other(attention, device):
     """Also of the lengths alone, and under torch.autograd."""
     q, k, v = torch.randn(3, 3, 1, 2, 5, 16, device=device)
@@ -170,7 +170,7 @@ def test_vmap_of_lengths(device):
         assert result.equal(flash_attention(q, k, v, key_lengths=length))
 
 
-@each(*RUNGS)
+@each_attention(*RUNGS)
 def test_vmap_of_a_rung_is_refused(attention, device):
     with pytest.raises(TypeError, match=r"query is inside of torch\.func"):
         vmap(attention)(*qkv(device)[:, None])
@@ -192,7 +192,7 @@ def lazily_negated(x):
     return view
 
 
-@each(*RUNGS)
+@each_attention(*RUNGS)
 def test_a_lazy_sign_is_refused(attention, device):
     for number, name in enumerate(["query", "key", "value"]):
         tensors = list(qkv(device))
@@ -209,7 +209,7 @@ def test_a_lazy_sign_is_refused_by_the_other_kernels(device):
         quantize_blocks(torch.ones(3, device=device), FP8, tensor_scale=lazily_negated(-torch.ones((), device=device)))
 
 
-@each(*BY_TORCH_S_RULES, "flash")
+@each_attention(*BY_TORCH_S_RULES, "flash")
 def test_operators_of_torch_s_see_a_lazy_sign(attention, device):
     tensors = qkv(device)
     torch.testing.assert_close(attention(*(lazily_negated(x) for x in tensors)), attention(*(-x for x in tensors)))
@@ -256,7 +256,7 @@ LAYOUTS = [(nested, "nested"), (torch.Tensor.to_sparse, r"torch\.sparse_coo")]
 
 
 @pytest.mark.parametrize("convert, kind", LAYOUTS)
-@each(*CALLS)
+@each_attention(*CALLS)
 def test_a_tensor_that_is_not_dense_is_named(attention, convert, kind, device):
     for number, name in enumerate(["query", "key", "value"]):
         tensors = list(qkv(device))
@@ -277,7 +277,7 @@ def test_what_is_not_dense_is_named_by_the_other_kernels(convert, kind, device):
         KVCache(convert(torch.tensor([[0], [1]])).long(), kv_heads=1, head_dim=16)
 
 
-@each(*RUNGS)
+@each_attention(*RUNGS)
 def test_a_tensor_without_numbers_is_named(attention, device):
     with FakeTensorMode():
         fake = torch.empty(2, 2, 5, 16, device=device)
@@ -291,7 +291,7 @@ def test_a_tensor_without_numbers_is_named(attention, device):
         attention(meta, meta, meta)
 
 
-@each(*BY_TORCH_S_RULES, "flash")
+@each_attention(*BY_TORCH_S_RULES, "flash")
 def test_shapes_alone_give_a_shape(attention):
     q, k, v = torch.empty(3, 2, 2, 5, 16, device="meta")
     assert attention(q, k, v).shape == q.shape
@@ -308,7 +308,7 @@ def test_a_cache_on_meta_is_refused(device):
         cache.append(*torch.zeros(2, 1, 1, 3, 16, device="meta"))
 
 
-@each("key_blocks")
+@each_attention("key_blocks")
 def test_torch_compile_of_a_rung_is_refused_in_words(attention, device):
     """As a whole graph on any machine; in parts a GPU runs it, and the interpreter cannot."""
     tensors = qkv(device)
@@ -316,7 +316,7 @@ def test_torch_compile_of_a_rung_is_refused_in_words(attention, device):
         torch.compile(attention, fullgraph=True, backend="eager")(*tensors)
 
 
-@each("one_key")
+@each_attention("one_key")
 def test_torch_compile_in_parts(attention, device):
     tensors = qkv(device)
     compiled = torch.compile(lambda *x: attention(*x) + 1, backend="eager")
@@ -332,7 +332,7 @@ def test_torch_compile_in_parts(attention, device):
 # Options.
 
 
-@each(*CALLS)
+@each_attention(*CALLS)
 @pytest.mark.parametrize(
     "options, error, words",
     [
@@ -350,7 +350,7 @@ def test_an_option_is_named(attention, options, error, words, device):
         attention(*qkv(device), **options)
 
 
-@each(*BY_TORCH_S_RULES, "flash")
+@each_attention(*BY_TORCH_S_RULES, "flash")
 def test_enable_gqa_is_true_or_false(attention, device):
     with pytest.raises(TypeError, match="enable_gqa is str, True or False is wanted"):
         attention(*qkv(device), enable_gqa="yes")

@@ -90,5 +90,5 @@ def test_a_row_s_delta_forgotten_would_be_rejected(dtype, sample, is_causal, dev
             return tuple(x.to(dtype) for x in (dscores @ k, dscores.mT @ q, weights.mT @ dout.float()))
 
     tensors = inputs(sample, dtype, device)
-    used = gradient_budget_used(lambda *x, **_: Wrong.apply(*x), *tensors, is_causal=is_causal)
-    assert used["out"] <= 1 < max(used.values())
+    fractions_used = gradient_budget_used(lambda *x, **_: Wrong.apply(*x), *tensors, is_causal=is_causal)
+    assert fractions_used["out"] <= 1 < max(fractions_used.values())

@@ -46,7 +46,7 @@ OPTIONS = pytest.mark.parametrize(
     "options", [{}, {"is_causal": True}, {"key_lengths": [0, 19]}], ids=["full", "causal", "padded"]
 )
 
-close = partial(torch.testing.assert_close, rtol=1e-2, atol=1e-2)
+assert_close = partial(torch.testing.assert_close, rtol=1e-2, atol=1e-2)
 
 
 def inputs(seq_q, seq_k, head_dim, options, key_heads=1):
@@ -57,7 +57,7 @@ def inputs(seq_q, seq_k, head_dim, options, key_heads=1):
     return (q, k, v, dout), {"enable_gqa": True, **options, **tensors}
 
 
-def on(device, options):
+def options_on(device, options):
     return {name: x.to(device) if isinstance(x, torch.Tensor) else x for name, x in options.items()}
 
 
@@ -72,8 +72,8 @@ def truth(q, k, v, *, enable_gqa, **options):
 def test_forward(attention, seq_q, seq_k, head_dim, options, memory, device):
     (q, k, v, _), options = inputs(seq_q, seq_k, head_dim, options)
     with memory():
-        out = attention(*(x.to(device) for x in (q, k, v)), **on(device, options))
-    close(out.cpu().double(), truth(q, k, v, **options))
+        out = attention(*(x.to(device) for x in (q, k, v)), **options_on(device, options))
+    assert_close(out.cpu().double(), truth(q, k, v, **options))
 
 
 @MEMORY
@@ -87,7 +87,7 @@ def test_first_kernels(attention, seq_q, seq_k, head_dim, is_causal, memory, dev
     (q, k, v, _), _ = inputs(seq_q, seq_k, head_dim, {}, key_heads=2)
     with memory():
         out = attention(*(x.to(device) for x in (q, k, v)), is_causal=is_causal)
-    close(out.cpu().double(), oracle(q, k, v, is_causal=is_causal))
+    assert_close(out.cpu().double(), oracle(q, k, v, is_causal=is_causal))
 
 
 @MEMORY
@@ -98,7 +98,7 @@ def test_first_steps(memory, device):
         total = add(x.to(device), y.to(device))
         out = one_head_attention(*(table.to(device) for table in (q, k, v)))
     assert total.cpu().equal(x + y)
-    close(out.cpu().double(), oracle(q, k, v))
+    assert_close(out.cpu().double(), oracle(q, k, v))
 
 
 @MEMORY
@@ -111,7 +111,7 @@ def test_hopper(head_dim, options, memory, device):
     (q, k, v, _), options = inputs(200, 140, head_dim, options)
     with memory():
         out = hopper_attention(*(x.to(device) for x in (q, k, v)), **options)
-    close(out.cpu().double(), truth(q, k, v, **options))
+    assert_close(out.cpu().double(), truth(q, k, v, **options))
 
 
 @MEMORY
@@ -123,7 +123,7 @@ def test_warp_specialized(head_dim, memory, device):
     (q, k, v, _), _ = inputs(128, 384, head_dim, {}, key_heads=2)
     with memory():
         out = warp_specialized_attention(*(x.to(device) for x in (q, k, v)))
-    close(out.cpu().double(), oracle(q, k, v))
+    assert_close(out.cpu().double(), oracle(q, k, v))
 
 
 @MEMORY
@@ -133,10 +133,10 @@ def test_warp_specialized(head_dim, memory, device):
 def test_backward(seq_q, seq_k, head_dim, options, memory, device):
     tensors, options = inputs(seq_q, seq_k, head_dim, options)
     with memory():
-        results = gradients(partial(flash_attention, **on(device, options)), *(x.to(device) for x in tensors))
+        results = gradients(partial(flash_attention, **options_on(device, options)), *(x.to(device) for x in tensors))
     expected = gradients(partial(truth, **options), *(x.double() for x in tensors))
     for result, wanted in zip(results, expected, strict=True):
-        close(result.cpu().double(), wanted, atol=5e-2)
+        assert_close(result.cpu().double(), wanted, atol=5e-2)
 
 
 @MEMORY
@@ -144,7 +144,7 @@ def test_softmax(memory, device):
     scores = torch.randn(3, 100, dtype=torch.float16)
     with memory():
         shares = softmax(scores.to(device), block=64)
-    close(shares.cpu(), scores.softmax(-1))
+    assert_close(shares.cpu(), scores.softmax(-1))
 
 
 @MEMORY
@@ -170,8 +170,8 @@ def test_merging_in_place(memory, device):
     with memory():
         merge_in_place(out, lse, parts[1, :, :, 4:].to(device), lses[1, :, :, 4:].to(device), first=4)
     merged = merge(parts[0, :, :, 4:], lses[0, :, :, 4:], parts[1, :, :, 4:], lses[1, :, :, 4:])
-    close(out[:, :, 4:].cpu(), merged[0])
-    close(lse[:, :, 4:].cpu(), merged[1])
+    assert_close(out[:, :, 4:].cpu(), merged[0])
+    assert_close(lse[:, :, 4:].cpu(), merged[1])
     assert out[:, :, :4].cpu().equal(parts[0, :, :, :4])
 
 
@@ -181,7 +181,7 @@ def test_strided_read(stride, memory, device):
     x = torch.randn(4096)
     with memory():
         sums = strided_read(x.to(device), stride)
-    close(sums.cpu().sum(), x.sum())
+    assert_close(sums.cpu().sum(), x.sum())
 
 
 @MEMORY
@@ -189,7 +189,7 @@ def test_repeated_read(memory, device):
     x = torch.randn(8192)
     with memory():
         sums = repeated_read(x.to(device), 3)
-    close(sums.cpu(), x.sum().expand(3))
+    assert_close(sums.cpu(), x.sum().expand(3))
 
 
 @MEMORY
@@ -208,7 +208,7 @@ def test_decode(portable, format, memory, device):
         k, v = (x[None].cpu() for x in cache.gather(sequence))
         seen = torch.arange(length) < torch.tensor([[length - 1], [length]])
         expected = oracle(q[sequence][None], k.half(), v.half(), enable_gqa=True, attn_mask=seen)
-        close(out[sequence][None].cpu().double(), expected)
+        assert_close(out[sequence][None].cpu().double(), expected)
 
 
 def test_what_was_never_written_is_nan_inside_and_nothing_changes_outside(device):
@@ -218,6 +218,6 @@ def test_what_was_never_written_is_nan_inside_and_nothing_changes_outside(device
         for never_written in (torch.empty(3, device=device), torch.empty_like(like), like.new_empty(3)):
             assert never_written.isnan().all()
         with pytest.raises(AssertionError, match="not close"):
-            close(torch.empty_like(like), like)  # what a kernel leaves that forgets to write
+            assert_close(torch.empty_like(like), like)  # what a kernel leaves that forgets to write
     after = torch.are_deterministic_algorithms_enabled(), torch.utils.deterministic.fill_uninitialized_memory
     assert before == after

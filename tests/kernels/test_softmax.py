@@ -97,13 +97,13 @@ def no_maximum(state, block):
     return OnlineSoftmax(first, state.running_sum + (block - first).exp().sum(-1))
 
 
-@pytest.mark.parametrize("update, right", [(OnlineSoftmax.update, True), (no_rescale, False), (no_maximum, False)])
-def test_update_is_told_from_a_wrong_one(update, right):
+@pytest.mark.parametrize("update, is_right", [(OnlineSoftmax.update, True), (no_rescale, False), (no_maximum, False)])
+def test_update_is_told_from_a_wrong_one(update, is_right):
     scores = torch.tensor([1.0, 2.0, 150.0, 3.0])
     state = OnlineSoftmax.empty()
     for block in scores.split(2):
         state = update(state, block)
-    assert bool(torch.allclose(state.lse, scores.logsumexp(-1)) and state.running_sum.eq(1)) is right
+    assert bool(torch.allclose(state.lse, scores.logsumexp(-1)) and state.running_sum.eq(1)) is is_right
 
 
 def test_scores_far_below_0_are_kept():
@@ -192,9 +192,14 @@ def test_a_block_may_be_one_number_or_as_large_as_triton_has_them(device):
 def test_a_nan_stays_in_the_state(others):
     """Whatever is read before it, beside it or after it."""
     empty = OnlineSoftmax.empty()
-    beside = empty.update(torch.tensor([*others, torch.nan]))
-    before, after = (empty.update(torch.tensor(x)) for x in ([0.0], others))
-    for state in (beside, beside.merge(after), before.merge(beside), beside.update(torch.tensor([-torch.inf]))):
+    nan_state = empty.update(torch.tensor([*others, torch.nan]))
+    earlier, later = (empty.update(torch.tensor(x)) for x in ([0.0], others))
+    for state in (
+        nan_state,
+        nan_state.merge(later),
+        earlier.merge(nan_state),
+        nan_state.update(torch.tensor([-torch.inf])),
+    ):
         assert state.running_sum.isnan() and state.lse.isnan()
 
 

@@ -73,8 +73,8 @@ def softmax_first_kernel():
         return weights, new_max, hold_before_wait(new_sum), rescale
 
     step_softmax_first = kernel_with_globals(step, online_softmax=online_softmax_first)
-    loop = kernel_with_globals(remaining_blocks, step=step_softmax_first)
-    consumer = kernel_with_globals(consume, remaining_blocks=loop)
+    main_loop = kernel_with_globals(remaining_blocks, step=step_softmax_first)
+    consumer = kernel_with_globals(consume, remaining_blocks=main_loop)
     return kernel_with_globals(hopper_kernel, consume=consumer)
 
 
@@ -89,6 +89,6 @@ def softmax_first_attention(
     scale = check(q, k, v, is_causal, None, False)
     out, _ = empty_outputs(q, False)
     plan = plan_for(q.shape[-1], is_causal, q.shape[-2])
-    start = copy_with_globals(launch, hopper_kernel=softmax_first_kernel())
-    start(q, k, v, out, None, is_causal, scale, plan)
+    launch_softmax_first = copy_with_globals(launch, hopper_kernel=softmax_first_kernel())
+    launch_softmax_first(q, k, v, out, None, is_causal, scale, plan)
     return out

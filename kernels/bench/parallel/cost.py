@@ -70,12 +70,13 @@ def sent_bytes(scheme: Scheme, gpus: int, part: Part, backward: bool = False) ->
     A causal pass sends as much, except for a ring's gradients in zigzag order: these are three
     quarters.  A backward pass is counted without the forward pass before it.
     """
-    others, kv = gpus - 1, part.kv_bytes
+    other_gpus, kv = gpus - 1, part.kv_bytes
     if scheme == "ring":  # gradients go home in the dtype of K and V
-        return others * kv * (2 if backward else 1)
+        return other_gpus * kv * (2 if backward else 1)
     if scheme == "all_gather":  # gradients are summed in FP32
-        return others * kv * (1 + 4 / part.element_bytes if backward else 1)
-    return others / gpus * (2 * part.q_bytes + kv)  # backward: dO one way, dQ, dK, dV the other
+        return other_gpus * kv * (1 + 4 / part.element_bytes if backward else 1)
+    # Backward: dO one way, dQ, dK and dV the other.
+    return other_gpus / gpus * (2 * part.q_bytes + kv)
 
 
 def parts_held(scheme: Scheme, gpus: int) -> int:
@@ -85,8 +86,8 @@ def parts_held(scheme: Scheme, gpus: int) -> int:
 
 def flops_of(pairs: int, part: Part, backward: bool = False) -> float:
     """Returns the FLOP of so many pairs in all heads; a multiply-add counts as two."""
-    count = backward_flops if backward else attention_flops
-    return pairs * count(1, part.head_dim, 2 * part.heads) / 2
+    pass_flops = backward_flops if backward else attention_flops
+    return pairs * pass_flops(1, part.head_dim, 2 * part.heads) / 2
 
 
 def min_tokens_to_overlap(

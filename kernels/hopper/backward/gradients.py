@@ -84,8 +84,8 @@ def hopper_backward(
     if dlse is not None:
         check_like("dlse", dlse, q.shape[:-1], torch.float32, q.device)
     if not isinstance(deterministic, bool):
-        kind = type(deterministic).__name__
-        raise TypeError(f"deterministic is {kind}, True or False is wanted")
+        type_name = type(deterministic).__name__
+        raise TypeError(f"deterministic is {type_name}, True or False is wanted")
     if q.numel() == 0 or k.numel() == 0:
         return tuple(torch.zeros(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
     # As in hopper_attention: a scale below 0, or one that's subnormal in FP32
@@ -140,8 +140,8 @@ def hopper_gradients(
         dq_accum = torch.empty(batch * heads * padded_q * columns, device=q.device)
     dq_semaphores = None
     if deterministic and columns < 256:
-        counters = 1 + 2 * batch * heads * padded_q // block_q
-        dq_semaphores = torch.zeros(counters, dtype=torch.int32, device=q.device)
+        counter_count = 1 + 2 * batch * heads * padded_q // block_q
+        dq_semaphores = torch.zeros(counter_count, dtype=torch.int32, device=q.device)
     splits, dk_accum, dv_accum = 1, dk, dv  # nothing to accumulate
     if not deterministic:
         splits = memoized(entry, splits_of, lambda: splits_of(q, k, block_k))
@@ -188,7 +188,7 @@ def launch_keys(
     entry: dict | None = None,
 ) -> CompiledKernel:  # fmt: skip
     """Starts the kernel whose programs own keys, and returns it compiled."""
-    wide = padded_head_dim(q.shape[-1]) == 256
+    is_wide = padded_head_dim(q.shape[-1]) == 256
 
     def prepare():
         columns, rows = padded_head_dim(q.shape[-1]), WGMMA_M.value
@@ -205,7 +205,7 @@ def launch_keys(
             make_reduce_descriptor(x) if splits > 1 else make_descriptor(x, rows, columns)
             for x in (dk, dv)
         ]
-        if not wide:
+        if not is_wide:
             outputs = [make_reduce_descriptor(dq_accum), *outputs, dq_semaphores]
         arguments = (
             *inputs, *outputs, scale, heads, heads // key_heads, splits, batch_heads,
@@ -214,7 +214,7 @@ def launch_keys(
         options = dict(REGISTERS=REGISTERS, CAUSAL=is_causal, SPLIT=splits > 1, num_warps=4)
         return (batch_heads * triton.cdiv(seq_k, block_k),), arguments, options
 
-    kernel = hopper_dkdv_kernel if wide else hopper_backward_kernel
+    kernel = hopper_dkdv_kernel if is_wide else hopper_backward_kernel
     tensors = (q, k, v, dout, lse_log2, delta, dq_accum, dk, dv, dq_semaphores)
     return launch(kernel, entry, splits, tensors, prepare)
 

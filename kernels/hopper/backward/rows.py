@@ -60,20 +60,20 @@ def backward_postprocess_kernel(
     """
     ROWS: tl.constexpr = 64
     WIDTH: tl.constexpr = 64
-    parts_across: tl.constexpr = COLUMNS // WIDTH
-    parts: tl.constexpr = BLOCK * COLUMNS // (ROWS * WIDTH)
+    tiles_across: tl.constexpr = COLUMNS // WIDTH
+    tiles: tl.constexpr = BLOCK * COLUMNS // (ROWS * WIDTH)
     program = tl.program_id(0)
     blocks = padded_q // BLOCK
-    batch_head = program // (blocks * parts)
-    block = program // parts % blocks
-    part = program % parts
-    first = tl.cast(program, tl.int64) * (ROWS * WIDTH)
+    batch_head = program // (blocks * tiles)
+    block = program // tiles % blocks
+    tile = program % tiles
+    first_offset = tl.cast(program, tl.int64) * (ROWS * WIDTH)
     # which 8 columns, warp, row of 8, pair of columns, which 8 of 16 rows, which of a pair
-    numbers = tl.load(accum + first + tl.arange(0, ROWS * WIDTH))
+    numbers = tl.load(accum + first_offset + tl.arange(0, ROWS * WIDTH))
     numbers = numbers.reshape(WIDTH // 8, 4, 8, 4, 2, 2).permute(1, 4, 2, 0, 3, 5)
     numbers = numbers.reshape(ROWS, WIDTH)
-    row = block * BLOCK + part // parts_across * ROWS + tl.arange(0, ROWS)
-    column = part % parts_across * WIDTH + tl.arange(0, WIDTH)
+    row = block * BLOCK + tile // tiles_across * ROWS + tl.arange(0, ROWS)
+    column = tile % tiles_across * WIDTH + tl.arange(0, WIDTH)
     out_row = tl.cast(batch_head, tl.int64) * seq_q + row
     offsets = out_row[:, None] * HEAD_DIM + column[None, :]
     mask = (row < seq_q)[:, None] & (column < HEAD_DIM)[None, :]

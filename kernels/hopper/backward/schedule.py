@@ -126,8 +126,8 @@ def fetch_rows(tensor, ring, numbers, rows, tile_number, coordinates, sizes):
     tma.async_copy_global_to_shared(
         tensor, [batch, head, row, 0], full, ring.tiles.index(stage)
     )
-    first = (batch * sizes.heads + head) * sizes.padded_q + row
-    tma.async_copy_global_to_shared(numbers, [first], full, rows.index(stage))
+    first_number = (batch * sizes.heads + head) * sizes.padded_q + row
+    tma.async_copy_global_to_shared(numbers, [first_number], full, rows.index(stage))
 
 
 @gluon.jit
@@ -151,16 +151,16 @@ def produce(inputs, sizes, CAUSAL: gl.constexpr, DETERMINISTIC: gl.constexpr):
     tile_number = gl.to_tensor(0)
     for head in range(work.first_head, work.end_head):
         for block in range(work.start, work.blocks):
-            rows = (work.batch, head, block * BLOCK_Q)
+            coordinates = (work.batch, head, block * BLOCK_Q)
             fetch_rows(
-                inputs.q, inputs.q_ring, inputs.lse_log2, inputs.lse_stages, tile_number, rows,
-                sizes,
+                inputs.q, inputs.q_ring, inputs.lse_log2, inputs.lse_stages, tile_number,
+                coordinates, sizes,
             )  # fmt: skip
             if tile_number == 0:
                 fetch_once(inputs.v, inputs.v_tiles, work.batch, work.key_head, work.first_key)
             fetch_rows(
                 inputs.dout, inputs.do_ring, inputs.delta, inputs.delta_stages, tile_number,
-                rows, sizes,
+                coordinates, sizes,
             )  # fmt: skip
             tile_number += 1
 

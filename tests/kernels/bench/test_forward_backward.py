@@ -72,13 +72,13 @@ def qkv_dout(n=6):
 def check(name, form, given, is_causal):
     q, k, v, dout = in_layout_of(name, *given)
     leaves = [x.detach().requires_grad_() for x in given[:3]]
-    truth = oracle(*leaves, is_causal=is_causal)
-    gradients = torch.autograd.grad(truth, leaves, given[3])
-    torch.testing.assert_close(form.attention(q, k, v, is_causal=is_causal), truth.detach())
-    found = form.backward(q, k, v, dout, is_causal)()
-    assert len(found) == 3
-    for mine, right in zip(found, gradients, strict=True):
-        torch.testing.assert_close(mine, right)
+    expected_output = oracle(*leaves, is_causal=is_causal)
+    expected_gradients = torch.autograd.grad(expected_output, leaves, given[3])
+    torch.testing.assert_close(form.attention(q, k, v, is_causal=is_causal), expected_output.detach())
+    actual_gradients = form.backward(q, k, v, dout, is_causal)()
+    assert len(actual_gradients) == 3
+    for actual, expected in zip(actual_gradients, expected_gradients, strict=True):
+        torch.testing.assert_close(actual, expected)
 
 
 @pytest.mark.parametrize("is_causal", [False, True])
@@ -128,20 +128,20 @@ def test_errors_are_those_of_output_and_gradients(on_a_cpu, monkeypatch):
         dq, dk, dv = reference_backward(q, k, v, dout, is_causal)()
         return lambda: (dq, 1.25 * dk, dv)
 
-    both = {"right": RIGHT, "wrong": Form(attention, wrong)}
-    monkeypatch.setattr(forward_backward, "forms", lambda: both)
-    found = errors_of(*qkv_dout(), True)
-    assert max(found["right"]) < 1e-12
-    assert found["wrong"] == pytest.approx([0, 0, 0.25, 0], abs=1e-12)
+    tested_forms = {"right": RIGHT, "wrong": Form(attention, wrong)}
+    monkeypatch.setattr(forward_backward, "forms", lambda: tested_forms)
+    errors = errors_of(*qkv_dout(), True)
+    assert max(errors["right"]) < 1e-12
+    assert errors["wrong"] == pytest.approx([0, 0, 0.25, 0], abs=1e-12)
 
 
 @pytest.fixture
 def noted_rounds(monkeypatch):
     """Rounds that call each form once and take a given time for it; what was asked for."""
-    asked = {}
+    requested = {}
 
     def time_in_rounds(timed, *, count, seed):
-        asked.update(count=count, seed=seed, names=list(timed))
+        requested.update(count=count, seed=seed, names=list(timed))
         for call in timed.values():
             for _ in range(2 + count):
                 call()
@@ -149,7 +149,7 @@ def noted_rounds(monkeypatch):
 
     monkeypatch.setattr(forward_backward, "time_in_rounds", time_in_rounds)
     monkeypatch.setattr(forward_backward, "forms", lambda: {"reference": RIGHT})
-    return asked
+    return requested
 
 
 def test_times_are_of_one_call_and_both_is_their_sum(on_a_cpu, noted_rounds, monkeypatch):

@@ -81,18 +81,18 @@ def arithmetic(settings):
 
 def held(interval, truth, times=100):
     """In how many of 100 measurements the interval holds the truth, and how wide it is in the middle."""
-    rng, found = random.Random(1), []
+    rng, intervals = random.Random(1), []
     for _ in range(times):
-        found.append(interval(list(drawn_settings(rng))))
-        assert found[-1].low <= found[-1].median <= found[-1].high
-    holds = sum(low <= truth <= high for _, low, high in found)
-    return 100 * holds / times, statistics.median(high - low for _, low, high in found)
+        intervals.append(interval(list(drawn_settings(rng))))
+        assert intervals[-1].low <= intervals[-1].median <= intervals[-1].high
+    hits = sum(low <= truth <= high for _, low, high in intervals)
+    return 100 * hits / times, statistics.median(high - low for _, low, high in intervals)
 
 
 def is_right(interval, truth, width):
-    holds, wide = held(interval, truth)
+    percent_held, median_width = held(interval, truth)
     # By a normal approximation the interval of a median is 2 · 1.96 · 1.25 · s ÷ √30 wide.
-    return 89 <= holds <= 99 and 0.6 * width < wide < 1.5 * width
+    return 89 <= percent_held <= 99 and 0.6 * width < median_width < 1.5 * width
 
 
 WIDTH_OF_ONE = 2 * 1.96 * 1.25 * 0.009 / 30**0.5
@@ -131,22 +131,22 @@ def test_clock_and_power_are_those_of_nvml(monkeypatch):
 
 
 def test_so_many_calls_are_made():
-    called = []
-    repeat_calls(partial(called.append, "a call"), 3)()
-    assert called == ["a call"] * 3
+    calls = []
+    repeat_calls(partial(calls.append, "a call"), 3)()
+    assert calls == ["a call"] * 3
 
 
 @pytest.mark.gpu
 def test_what_takes_longer_takes_longer():
     x = torch.randn(4096, 4096, device="cuda")
     once, thrice = (lambda: x @ x), (lambda: [x @ x for _ in range(3)])
-    found = time_in_rounds({"once": once, "thrice": thrice, "graph": as_cuda_graph(thrice)}, count=10)
-    assert {len(times) for times in found.values()} == {10}
-    assert 1.5 < ratio(found["thrice"], found["once"]).median < 6  # others may use the GPU, too
-    assert 0.4 < ratio(found["graph"], found["thrice"]).median < 2
+    times_by_form = time_in_rounds({"once": once, "thrice": thrice, "graph": as_cuda_graph(thrice)}, count=10)
+    assert {len(times) for times in times_by_form.values()} == {10}
+    assert 1.5 < ratio(times_by_form["thrice"], times_by_form["once"]).median < 6  # others may use the GPU, too
+    assert 0.4 < ratio(times_by_form["graph"], times_by_form["thrice"]).median < 2
 
 
 @pytest.mark.gpu
 def test_a_call_that_the_host_draws_out_is_measured_with_it():
-    found = time_in_rounds({"waits": lambda: time.sleep(0.01) or torch.zeros(1, device="cuda")}, count=3)
-    assert min(found["waits"]) > 2  # not the 0.01 ms of the kernel; others may delay its start
+    times_by_form = time_in_rounds({"waits": lambda: time.sleep(0.01) or torch.zeros(1, device="cuda")}, count=3)
+    assert min(times_by_form["waits"]) > 2  # not the 0.01 ms of the kernel; others may delay its start

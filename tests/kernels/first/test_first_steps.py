@@ -53,11 +53,11 @@ def test_a_sum_beyond_32_bits(device):
 )
 def test_a_sum_refuses(arguments, error, words, device):
     with pytest.raises(error, match=words.format(device=device.type)):
-        add(*on(device, arguments))
+        add(*tensors_on(device, arguments))
 
 
-def on(device, arguments):
-    """With every tensor moved there that has numbers to move; its strides and its wish for a gradient come along."""
+def tensors_on(device, arguments):
+    """The arguments, with each tensor that has numbers moved to the device; strides and requires_grad come along."""
     for each in arguments:
         if isinstance(each, torch.Tensor) and not each.is_meta:
             moved = torch.empty_strided(each.shape, each.stride(), dtype=each.dtype, device=device)
@@ -121,4 +121,4 @@ TABLE = torch.ones(3, 4)
 )
 def test_one_head_refuses(arguments, error, words, device):
     with pytest.raises(error, match=words):
-        one_head_attention(*on(device, arguments))
+        one_head_attention(*tensors_on(device, arguments))

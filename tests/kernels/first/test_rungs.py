@@ -287,9 +287,9 @@ def test_a_cpu_outside_the_interpreter_is_told_what_to_do():
     """By each rung, FlashAttention included."""
     environment = {**os.environ, "TRITON_INTERPRET": "0"}
     run = subprocess.run([sys.executable, "-c", ON_A_CPU], env=environment, capture_output=True, text=True)
-    said = run.stdout.splitlines()
-    assert len(said) == 4, run.stderr
-    for message in said:
+    messages = run.stdout.splitlines()
+    assert len(messages) == 4, run.stderr
+    for message in messages:
         assert message.startswith("query is on cpu, ")
         assert "kernels.reference.attention" in message and "TRITON_INTERPRET=1" in message
 
@@ -361,8 +361,8 @@ def test_more_programs_than_a_grid_axis_of_65535(rung, device):
 def test_fp32_is_true_fp32_unless_tf32_is_allowed(head_dim, device):
     q, k, v = inputs(device, torch.float32, 200, 300, head_dim)
     exact = three_kernel_attention(q, k, v)
-    used = attention_budget_used(three_kernel_attention, q, k, v)
+    fraction_used = attention_budget_used(three_kernel_attention, q, k, v)
     with tf32_allowed():
         rounded = three_kernel_attention(q, k, v)
-    assert used <= 1 and not rounded.equal(exact)
+    assert fraction_used <= 1 and not rounded.equal(exact)
     assert (rounded - exact).norm() < 0.02 * exact.norm()

@@ -133,10 +133,10 @@ def test_the_log_sum_exp_has_a_gradient(outputs, is_causal, device, tiles):
 def test_a_head_whose_scores_are_far_below_0_does_not_reach_the_one_before(device, tiles):
     """Of 33 queries the last block is not full: what it would read next, the log-sum-exp of that head, makes inf."""
     q, k, v, dout = torch.ones(4, 1, 2, 33, 16, device=device)
-    alone = with_gradients(*(x[:, :1] for x in (q, k, v, dout)))
+    results_of_first_head = with_gradients(*(x[:, :1] for x in (q, k, v, dout)))
     q = torch.stack([q[:, 0], -1000 * q[:, 1]], 1)
-    for together, wanted in zip(with_gradients(q, k, v, dout), alone, strict=True):
-        assert together[:, :1].equal(wanted)
+    for result, expected in zip(with_gradients(q, k, v, dout), results_of_first_head, strict=True):
+        assert result[:, :1].equal(expected)
 
 
 # Large scores.

@@ -14,7 +14,7 @@ from kernels.reference import oracle
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 
 
-def part(q, k, v):
+def partial_attention(q, k, v):
     """Output and log-sum-exp over these keys, in FP64."""
     return oracle(q, k, v), (q @ k.mT * q.shape[-1] ** -0.5).logsumexp(-1)
 
@@ -24,30 +24,32 @@ def inputs(*cuts, size=3.0):
     q, k, v = torch.randn(3, 2, 3, 50, 16, dtype=torch.float64)
     q = size * q * torch.linspace(0.1, 2, 50)[:, None]
     v = v + 1
-    parts = [part(q, k[..., begin:end, :], v[..., begin:end, :]) for begin, end in pairwise([0, *cuts, 50])]
-    return part(q, k, v), parts
+    parts = [
+        partial_attention(q, k[..., begin:end, :], v[..., begin:end, :]) for begin, end in pairwise([0, *cuts, 50])
+    ]
+    return partial_attention(q, k, v), parts
 
 
-def rounded(parts, dtype):
+def round_parts(parts, dtype):
     return [x for out, lse in parts for x in (out.to(dtype), lse.float())]
 
 
-def exactly(out_a, lse_a, out_b, lse_b):
+def exact_merge(out_a, lse_a, out_b, lse_b):
     """What merging these numbers gives, in FP64."""
     outs, lses = torch.stack([out_a, out_b]).double(), torch.stack([lse_a, lse_b]).double()
     return (lses.softmax(0)[..., None] * outs).sum(0), lses.logsumexp(0)
 
 
-def error(merge, dtype, cut, size):
+def largest_error(merge, dtype, cut, size):
     """The largest error, as a share of what FP32 arithmetic and one rounding of the result may do to a row."""
-    tensors = rounded(inputs(cut, size=size)[1], dtype)
-    (out, lse), (exact_out, exact_lse) = merge(*tensors), exactly(*tensors)
+    tensors = round_parts(inputs(cut, size=size)[1], dtype)
+    (out, lse), (exact_out, exact_lse) = merge(*tensors), exact_merge(*tensors)
     assert (out.dtype, lse.dtype) == (dtype, torch.float32)
     fp32, one_rounding = torch.finfo(torch.float32).eps, torch.finfo(dtype).eps / 2
     of_out = (out.double() - exact_out).abs() / torch.stack(tensors[::2]).double().abs().amax((0, -1))[..., None]
     of_lse = (lse.double() - exact_lse).abs() / (1 + exact_lse.abs())
-    used = torch.cat([(of_out / (4 * fp32 + one_rounding)).flatten(), (of_lse / fp32).flatten()])
-    return used.nan_to_num(nan=torch.inf).max().item()
+    fractions_used = torch.cat([(of_out / (4 * fp32 + one_rounding)).flatten(), (of_lse / fp32).flatten()])
+    return fractions_used.nan_to_num(nan=torch.inf).max().item()
 
 
 CASES = [(cut, size) for cut in (0, 1, 17, 50) for size in (0.0, 3.0, 100.0)]
@@ -56,7 +58,7 @@ CASES = [(cut, size) for cut in (0, 1, 17, 50) for size in (0.0, 3.0, 100.0)]
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("cut, size", CASES)
 def test_it_is_exact_up_to_rounding(cut, size, dtype):
-    assert error(merge, dtype, cut, size) <= 1
+    assert largest_error(merge, dtype, cut, size) <= 1
 
 
 @pytest.mark.parametrize("cut", [0, 1, 17, 50])
@@ -77,7 +79,7 @@ def test_what_kernels_return_can_be_merged(device):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_it_commutes_bit_for_bit(dtype):
     _, parts = inputs(17)
-    out_a, lse_a, out_b, lse_b = rounded(parts, dtype)
+    out_a, lse_a, out_b, lse_b = round_parts(parts, dtype)
     merged, swapped = merge(out_a, lse_a, out_b, lse_b), merge(out_b, lse_b, out_a, lse_a)
     assert merged[0].equal(swapped[0]) and merged[1].equal(swapped[1])
 
@@ -92,27 +94,27 @@ def test_it_associates_up_to_rounding(first, second, seed):
     torch.testing.assert_close(left, right, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("held", [0.0, torch.nan, torch.inf])
+@pytest.mark.parametrize("empty_value", [0.0, torch.nan, torch.inf])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_part_without_keys_is_the_identity_bit_for_bit(dtype, held):
+def test_a_part_without_keys_is_the_identity_bit_for_bit(dtype, empty_value):
     """Whatever it holds."""
     _, parts = inputs(17)
-    out, lse = rounded(parts, dtype)[:2]
-    nothing = torch.full_like(out, held), torch.full_like(lse, -torch.inf)
+    out, lse = round_parts(parts, dtype)[:2]
+    nothing = torch.full_like(out, empty_value), torch.full_like(lse, -torch.inf)
     for result in (merge(out, lse, *nothing), merge(*nothing, out, lse)):
         assert result[0].equal(out) and result[1].equal(lse)
 
 
-@pytest.mark.parametrize("held", [0.0, torch.nan])
-def test_no_keys_on_either_side_give_0_and_minus_infinity(held):
-    nothing = torch.full((2, 3, 5, 16), held), torch.full((2, 3, 5), -torch.inf)
+@pytest.mark.parametrize("empty_value", [0.0, torch.nan])
+def test_no_keys_on_either_side_give_0_and_minus_infinity(empty_value):
+    nothing = torch.full((2, 3, 5, 16), empty_value), torch.full((2, 3, 5), -torch.inf)
     out, lse = merge(*nothing, *nothing)
     assert out.eq(0).all() and lse.eq(-torch.inf).all()
 
 
 def test_rows_without_keys_stand_beside_others():
     _, parts = inputs(17)
-    tensors = rounded(parts, torch.float32)
+    tensors = round_parts(parts, torch.float32)
     expected = merge(*tensors)
     for lse in tensors[1::2]:
         lse[..., 7] = -torch.inf
@@ -183,12 +185,12 @@ def shares_swapped(out_a, lse_a, out_b, lse_b):
 
 @pytest.mark.parametrize("wrong", [in_16_bits, lse_in_fp16, averaged, the_larger_alone, not_normalised, shares_swapped])
 def test_a_wrong_merge_is_rejected(wrong):
-    assert any(error(wrong, torch.float32, *case) > 1 for case in CASES)
+    assert any(largest_error(wrong, torch.float32, *case) > 1 for case in CASES)
 
 
 def test_without_a_guard_nothing_becomes_nan():
     """Right everywhere but where neither part has a key."""
-    assert error(without_a_guard, torch.float32, 17, 3.0) <= 1
+    assert largest_error(without_a_guard, torch.float32, 17, 3.0) <= 1
     nothing = torch.zeros(1, 1, 1, 4), torch.full((1, 1, 1), -torch.inf)
     assert without_a_guard(*nothing, *nothing)[0].isnan().all()
 

@@ -26,8 +26,8 @@ def sample(dtype, device, seed):
 @DTYPES
 @CAUSAL
 def test_flash_attention_and_its_gradients(dtype, is_causal, seed, device, tiles):
-    used = gradient_budget_used(flash_attention, *sample(dtype, device, seed), is_causal=is_causal)
-    assert max(used.values()) <= 1, used
+    fractions_used = gradient_budget_used(flash_attention, *sample(dtype, device, seed), is_causal=is_causal)
+    assert max(fractions_used.values()) <= 1, fractions_used
 
 
 @SEEDS

@@ -9,23 +9,23 @@ from kernels.flash.schedule import share_of_work
 
 
 @triton.jit
-def share_kernel(out, blocks, rows, CAUSAL: tl.constexpr):
+def schedule_kernel(out, blocks, rows, CAUSAL: tl.constexpr):
     batch_head, block_number = share_of_work(blocks, rows, CAUSAL)
     tl.store(out + 2 * tl.program_id(0), batch_head)
     tl.store(out + 2 * tl.program_id(0) + 1, block_number)
 
 
-def shares(batch_heads, blocks, rows, causal, device):
-    """The pair of batch and head, and the rank of each program's block, [programs, 2]."""
+def scheduled_blocks(batch_heads, blocks, rows, causal, device):
+    """Each program's pair of batch and head, and the number of its block: [programs, 2]."""
     out = torch.empty(batch_heads * blocks, 2, dtype=torch.int32, device=device)
-    share_kernel[(batch_heads * blocks,)](out, blocks, rows, CAUSAL=causal)
+    schedule_kernel[(batch_heads * blocks,)](out, blocks, rows, CAUSAL=causal)
     return out
 
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("batch_heads, blocks, rows", [(1, 1, 5), (5, 3, 2**14), (2, 3, 2**16), (4, 2, 100)])
 def test_every_block_is_one_program_s(batch_heads, blocks, rows, causal, device):
-    work = shares(batch_heads, blocks, rows, causal, device).tolist()
+    work = scheduled_blocks(batch_heads, blocks, rows, causal, device).tolist()
     assert sorted(work) == [
         [batch_head, block_number] for batch_head in range(batch_heads) for block_number in range(blocks)
     ]

@@ -8,7 +8,7 @@ import torch
 
 from kernels.flash.attention import flash_attention
 from tests.kernels.error_budget import attention_budget_used, gradient_budget_used, lse_budget_used
-from tests.kernels.flash.wrong import WRONG, WRONG_GRADIENT, WRONG_LSE, changed, streamed
+from tests.kernels.flash.wrong import WRONG, WRONG_GRADIENT, WRONG_LSE, streaming_attention, with_changed_gradients
 
 FP32, FP16 = torch.float32, torch.float16
 DTYPES = pytest.mark.parametrize("dtype", [FP32, FP16], ids=["fp32", "fp16"])
@@ -55,8 +55,8 @@ def budget_is_kept(budget_used, kernel, dtype, device):
     # The interpreter takes a minute for all: there FlashAttention has each mask once, and the values that are alike.
     cases = CASES[::3] if kernel is flash_attention and device.type == "cpu" else CASES
     for case in cases:
-        used = budget_used(kernel, *inputs(device, dtype, case), **case.options(device))
-        if max(used.values() if isinstance(used, dict) else [used]) > 1:
+        fractions_used = budget_used(kernel, *inputs(device, dtype, case), **case.options(device))
+        if max(fractions_used.values() if isinstance(fractions_used, dict) else [fractions_used]) > 1:
             return False
     return True
 
@@ -65,8 +65,8 @@ def budget_is_kept(budget_used, kernel, dtype, device):
 @pytest.mark.parametrize(
     "kernel, dtype",
     [
-        (streamed, FP32),
-        (streamed, FP16),
+        (streaming_attention, FP32),
+        (streaming_attention, FP16),
         pytest.param(flash_attention, FP32, marks=pytest.mark.gpu),  # the interpreter takes minutes
         (flash_attention, FP16),
     ],
@@ -97,7 +97,7 @@ def test_a_wrong_lse_is_rejected(mistake, dtype, device):
 def test_weights_made_again_from_lse_may_miss_what_its_rounding_costs(units, accepted, device):
     """Of a thousand keys with scores near 0, lse is log(1000), and so many units of 2⁻²³ of it are in every weight."""
     q, k, v = inputs(device, FP32, Case(1, 1000), heads=2)
-    missed = units * torch.finfo(FP32).eps * math.log(1000)
-    kernel = changed(lambda *gradients: [x * (1 - missed) for x in gradients])
-    used = gradient_budget_used(kernel, 0.01 * q, k, v)
-    assert (max(used.values()) <= 1) == accepted, used
+    relative_error = units * torch.finfo(FP32).eps * math.log(1000)
+    kernel = with_changed_gradients(lambda *gradients: [x * (1 - relative_error) for x in gradients])
+    fractions_used = gradient_budget_used(kernel, 0.01 * q, k, v)
+    assert (max(fractions_used.values()) <= 1) == accepted, fractions_used

@@ -1,7 +1,7 @@
 """Attention kernels that are wrong on purpose, each by one mistake that has been made before.
 
-``streamed`` is a right one, FlashAttention's algorithm in PyTorch, forward and backward, and its options are the
-mistakes.  Whatever accepts a right kernel must reject every one of ``WRONG`` by its output, every one of
+``streaming_attention`` is a right one, FlashAttention's algorithm in PyTorch, forward and backward, and its options are
+the mistakes.  Whatever accepts a right kernel must reject every one of ``WRONG`` by its output, every one of
 ``WRONG_GRADIENT`` by its gradients, and every one of ``WRONG_LSE`` by its log-sum-exp.
 """
 
@@ -15,14 +15,14 @@ from tests.kernels.error_budget import visible
 BLOCK = 32
 
 
-def streamed(q, k, v, *, return_lse=False, **options):
+def streaming_attention(q, k, v, *, return_lse=False, **options):
     """Right unless told otherwise: ``forward``'s output, with ``backward``'s gradients."""
     backward_options = {name: options.pop(name) for name in MISTAKES_IN_BACKWARD if name in options}
-    out, lse = Streamed.apply(q, k, v, options, backward_options)
+    out, lse = StreamingAttention.apply(q, k, v, options, backward_options)
     return (out, lse) if return_lse else out
 
 
-class Streamed(torch.autograd.Function):
+class StreamingAttention(torch.autograd.Function):
     """Nothing is kept for the backward pass but the output and one number a row."""
 
     @staticmethod
@@ -41,8 +41,8 @@ class Streamed(torch.autograd.Function):
 
 def forward(
     q, k, v, *, is_causal=False, scale=None, enable_gqa=False, key_lengths=None,
-    shrink_sum=True, shrink_accumulator=True, mask_tail=True, causal_shift=0, scale_twice=False,
-    accumulate_in=torch.float32, nan_where_nothing_is_seen=False, weights_in=None, scores_in=torch.float32,
+    rescale_sum=True, rescale_accumulator=True, mask_tail=True, causal_shift=0, scale_twice=False,
+    accumulator_dtype=torch.float32, nan_without_keys=False, weight_dtype=None, score_dtype=torch.float32,
 ):  # fmt: skip
     """Output and lse.  Keys and values in blocks of BLOCK, online softmax, FP32 sums, weights in the inputs' dtype."""
     scale = q.shape[-1] ** -0.5 if scale is None else scale
@@ -51,9 +51,9 @@ def forward(
     query = torch.arange(seq_q, device=q.device)[:, None]
     running_max = torch.full((*q.shape[:-1], 1), -torch.inf, device=q.device)
     running_sum = torch.zeros_like(running_max)
-    accumulator = torch.zeros(q.shape, dtype=accumulate_in, device=q.device)
+    accumulator = torch.zeros(q.shape, dtype=accumulator_dtype, device=q.device)
     for number, (key_block, value_block) in enumerate(zip(keys, values, strict=True)):
-        scores = (q.float() @ key_block.mT * scale * (scale if scale_twice else 1)).to(scores_in).float()
+        scores = (q.float() @ key_block.mT * scale * (scale if scale_twice else 1)).to(score_dtype).float()
         key = number * BLOCK + torch.arange(BLOCK, device=q.device)
         if mask_tail:
             scores = scores.masked_fill(key >= seq_k, -torch.inf)
@@ -62,14 +62,16 @@ def forward(
         if key_lengths is not None:
             scores = scores.masked_fill(key >= key_lengths[:, None, None, None], -torch.inf)
         new_max = torch.maximum(running_max, scores.amax(-1, keepdim=True))
-        safe_max = new_max if nan_where_nothing_is_seen else new_max.clamp(min=-1e30)
-        shrink = (running_max - safe_max).exp()
+        safe_max = new_max if nan_without_keys else new_max.clamp(min=-1e30)
+        rescale = (running_max - safe_max).exp()
         exponentials = (scores - safe_max).exp()
         running_max = new_max
-        running_sum = running_sum * (shrink if shrink_sum else 1) + exponentials.sum(-1, keepdim=True)
-        accumulator = accumulator * (shrink.to(accumulate_in) if shrink_accumulator else 1)
-        accumulator = accumulator + (exponentials.to(weights_in or q.dtype).float() @ value_block).to(accumulate_in)
-    safe_sum = running_sum.masked_fill((running_sum == 0) & (not nan_where_nothing_is_seen), 1)
+        running_sum = running_sum * (rescale if rescale_sum else 1) + exponentials.sum(-1, keepdim=True)
+        accumulator = accumulator * (rescale.to(accumulator_dtype) if rescale_accumulator else 1)
+        accumulator = accumulator + (exponentials.to(weight_dtype or q.dtype).float() @ value_block).to(
+            accumulator_dtype
+        )
+    safe_sum = running_sum.masked_fill((running_sum == 0) & (not nan_without_keys), 1)
     return (accumulator / safe_sum).to(q.dtype), (running_max + safe_sum.log())[..., 0]
 
 
@@ -123,13 +125,13 @@ def zeros(q, k, v, **options):
 
 
 def zeros_in_one_head(q, k, v, **options):
-    out = streamed(q, k, v, **options)
+    out = streaming_attention(q, k, v, **options)
     out[-1, -1] = 0
     return out
 
 
 def zeros_in_one_row(q, k, v, **options):
-    out = streamed(q, k, v, **options)
+    out = streaming_attention(q, k, v, **options)
     out[-1, -1, -1] = 0
     return out
 
@@ -143,24 +145,24 @@ def down_the_columns(q, k, v, **options):
 
 def low_precision(q, k, v, **options):
     """FP32 inputs rounded to BF16, FP16 inputs summed in BF16: eight bits where more were promised."""
-    return streamed(q.bfloat16(), k.bfloat16(), v.bfloat16(), **options).to(q.dtype)
+    return streaming_attention(q.bfloat16(), k.bfloat16(), v.bfloat16(), **options).to(q.dtype)
 
 
 def nan_in_one_place(q, k, v, **options):
-    out = streamed(q, k, v, **options)
+    out = streaming_attention(q, k, v, **options)
     out[-1, 0, -1, -1] = torch.nan
     return out
 
 
 def bottom_right(q, k, v, *, is_causal=False, **options):
     shift = k.shape[-2] - q.shape[-2]
-    return streamed(q, k, v, is_causal=is_causal, causal_shift=shift, **options)
+    return streaming_attention(q, k, v, is_causal=is_causal, causal_shift=shift, **options)
 
 
 def wrong_group(q, k, v, **options):
     """Query head h takes key head h modulo their number, instead of h divided by the group."""
     times = q.shape[1] // k.shape[1]
-    return streamed(q, k.repeat(1, times, 1, 1), v.repeat(1, times, 1, 1), **options)
+    return streaming_attention(q, k.repeat(1, times, 1, 1), v.repeat(1, times, 1, 1), **options)
 
 
 def small_offsets(q, k, v, **options):
@@ -169,7 +171,7 @@ def small_offsets(q, k, v, **options):
     Shrunk to int16 and 2¹⁵ elements, so that any machine can hold a tensor that is large enough: what lies further is
     read from the beginning again.  The kernels' own offsets are tested beyond 2³¹, where there is a GPU.
     """
-    return streamed(*(_read_with_small_offsets(x) for x in (q, k, v)), **options)
+    return streaming_attention(*(_read_with_small_offsets(x) for x in (q, k, v)), **options)
 
 
 def _read_with_small_offsets(x):
@@ -181,36 +183,36 @@ def _read_with_small_offsets(x):
 
 
 def ignores_key_lengths(q, k, v, *, key_lengths=None, **options):
-    return streamed(q, k, v, **options)
+    return streaming_attention(q, k, v, **options)
 
 
 WRONG = {
     "zeros": zeros,
     "zeros in one head": zeros_in_one_head,
     "zeros in one row": zeros_in_one_row,
-    "no rescale": partial(streamed, shrink_sum=False, shrink_accumulator=False),
-    "the sum rescaled, the accumulator not": partial(streamed, shrink_accumulator=False),
-    "the accumulator rescaled, the sum not": partial(streamed, shrink_sum=False),
+    "no rescale": partial(streaming_attention, rescale_sum=False, rescale_accumulator=False),
+    "the sum rescaled, the accumulator not": partial(streaming_attention, rescale_accumulator=False),
+    "the accumulator rescaled, the sum not": partial(streaming_attention, rescale_sum=False),
     "softmax down the columns": down_the_columns,
-    "causal mask off by one": partial(streamed, causal_shift=1),
-    "causal mask hides the diagonal": partial(streamed, causal_shift=-1),
+    "causal mask off by one": partial(streaming_attention, causal_shift=1),
+    "causal mask hides the diagonal": partial(streaming_attention, causal_shift=-1),
     "causal mask aligned bottom-right": bottom_right,
-    "last block not masked": partial(streamed, mask_tail=False),
+    "last block not masked": partial(streaming_attention, mask_tail=False),
     "padding not masked": ignores_key_lengths,
     "low precision": low_precision,
-    "accumulator in half": partial(streamed, accumulate_in=torch.float16),
-    "weights in BF16": partial(streamed, weights_in=torch.bfloat16),
-    "scores in BF16": partial(streamed, scores_in=torch.bfloat16),
+    "accumulator in half": partial(streaming_attention, accumulator_dtype=torch.float16),
+    "weights in BF16": partial(streaming_attention, weight_dtype=torch.bfloat16),
+    "scores in BF16": partial(streaming_attention, score_dtype=torch.bfloat16),
     "NaN in one place": nan_in_one_place,
-    "NaN where a query sees no key": partial(streamed, nan_where_nothing_is_seen=True),
-    "scaled twice": partial(streamed, scale_twice=True),
+    "NaN where a query sees no key": partial(streaming_attention, nan_without_keys=True),
+    "scaled twice": partial(streaming_attention, scale_twice=True),
     "heads grouped wrongly": wrong_group,
     "offsets in too few bits": small_offsets,
 }
 
 
-class Changed(torch.autograd.Function):
-    """The output of ``streamed``, its gradients changed by a function of (dq, dk, dv)."""
+class ChangedGradients(torch.autograd.Function):
+    """The output of ``streaming_attention``, its gradients changed by a function of (dq, dk, dv)."""
 
     @staticmethod
     def forward(ctx, q, k, v, options, change):
@@ -225,47 +227,47 @@ class Changed(torch.autograd.Function):
         return *ctx.change(*backward(*ctx.saved_tensors, dout, **ctx.options)), None, None
 
 
-def changed(change):
-    return lambda q, k, v, **options: Changed.apply(q, k, v, options, change)
+def with_changed_gradients(change):
+    return lambda q, k, v, **options: ChangedGradients.apply(q, k, v, options, change)
 
 
-def _zeros_in_one(which, *where):
+def _zeros_in_one(gradient_index, *position):
     def change(*gradients):
-        gradients[which][where] = 0
+        gradients[gradient_index][position] = 0
         return gradients
 
-    return changed(change)
+    return with_changed_gradients(change)
 
 
 WRONG_GRADIENT = {
-    "zeros": changed(lambda *gradients: [torch.zeros_like(x) for x in gradients]),
+    "zeros": with_changed_gradients(lambda *gradients: [torch.zeros_like(x) for x in gradients]),
     **{f"zeros in one head of {name}": _zeros_in_one(i, -1, -1) for i, name in enumerate(("dq", "dk", "dv"))},
     **{f"zeros in one row of {name}": _zeros_in_one(i, -1, -1, 3) for i, name in enumerate(("dq", "dk", "dv"))},
-    "low precision": partial(streamed, round_to=torch.bfloat16),
-    "key without the scale": partial(streamed, scale_key=False),
-    "query without the scale": partial(streamed, scale_query=False),
-    "delta left out": partial(streamed, subtract_delta=False),
-    "weights not normalised": partial(streamed, normalise=False),
-    "causal mask missing": partial(streamed, mask_backward=False),
-    "grouped heads not summed": partial(streamed, sum_over_group=False),
-    "NaN where a query sees no key": partial(streamed, guard_lse=False),
+    "low precision": partial(streaming_attention, round_to=torch.bfloat16),
+    "key without the scale": partial(streaming_attention, scale_key=False),
+    "query without the scale": partial(streaming_attention, scale_query=False),
+    "delta left out": partial(streaming_attention, subtract_delta=False),
+    "weights not normalised": partial(streaming_attention, normalise=False),
+    "causal mask missing": partial(streaming_attention, mask_backward=False),
+    "grouped heads not summed": partial(streaming_attention, sum_over_group=False),
+    "NaN where a query sees no key": partial(streaming_attention, guard_lse=False),
 }
 
 
-def _lse(change):
+def with_changed_lse(change):
     def kernel(q, k, v, *, return_lse, **options):
-        out, lse = streamed(q, k, v, return_lse=True, **options)
+        out, lse = streaming_attention(q, k, v, return_lse=True, **options)
         return out, change(lse)
 
     return kernel
 
 
 WRONG_LSE = {
-    "zeros": _lse(torch.zeros_like),
-    "in units of log 2": _lse(lambda lse: lse * torch.tensor(2.0).log().reciprocal()),
-    "the maximum alone": _lse(lambda lse: lse - 1),
-    "NaN where a query sees no key": _lse(lambda lse: lse.masked_fill(lse == -torch.inf, torch.nan)),
-    "+inf where a query sees no key": _lse(lambda lse: lse.abs()),
-    "0 where a query sees no key": _lse(lambda lse: lse.masked_fill(lse == -torch.inf, 0)),
-    "low precision": _lse(lambda lse: lse.half().float()),
+    "zeros": with_changed_lse(torch.zeros_like),
+    "in units of log 2": with_changed_lse(lambda lse: lse * torch.tensor(2.0).log().reciprocal()),
+    "the maximum alone": with_changed_lse(lambda lse: lse - 1),
+    "NaN where a query sees no key": with_changed_lse(lambda lse: lse.masked_fill(lse == -torch.inf, torch.nan)),
+    "+inf where a query sees no key": with_changed_lse(lambda lse: lse.abs()),
+    "0 where a query sees no key": with_changed_lse(lambda lse: lse.masked_fill(lse == -torch.inf, 0)),
+    "low precision": with_changed_lse(lambda lse: lse.half().float()),
 }

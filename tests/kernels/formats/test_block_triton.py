@@ -27,7 +27,7 @@ from tests.kernels.formats.block_oracle import (
     same,
     to_code,
 )
-from tests.kernels.memory import ON_CPU, beside, in_the_middle, reads, room_for
+from tests.kernels.memory import ON_CPU, in_the_middle, reads_outside, recorded_reads, room_for
 
 
 def assert_kernels_agree(x, scheme, tensor_scale=None, device="cpu"):
@@ -69,14 +69,14 @@ def test_kernels_take_every_dtype_strides_and_a_given_scale(scheme, dtype, devic
 
 @every_scheme
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("whole", [None, 2.0**-117, 2.0**117])
-def test_kernels_agree_on_special_values(scheme, whole, device):
+@pytest.mark.parametrize("tensor_scale", [None, 2.0**-117, 2.0**117])
+def test_kernels_agree_on_special_values(scheme, tensor_scale, device):
     x = data(len(SPECIAL) + 2, 150)
     for row, value in enumerate(SPECIAL):
         x[row, 3] = value  # in a block with others
         x[row, 128:144] = value  # a block of nothing else
     x[-1] *= 1e-38
-    assert_kernels_agree(x, scheme, whole if scheme.has_tensor_scale else None, device)
+    assert_kernels_agree(x, scheme, tensor_scale if scheme.has_tensor_scale else None, device)
 
 
 def near_ties(tensor_scale):
@@ -130,18 +130,18 @@ def test_nothing_is_read_beside_the_codes(scheme):
     x = data(3, 2 * (scheme.block_size or 128) + 6)
     quantized = quantize(x, scheme)
     quantized = replace(quantized, codes=in_the_middle(quantized.codes))
-    with reads() as addresses:
+    with recorded_reads() as addresses:
         values = dequantize_blocks(quantized)
-    assert same(values, dequantize(quantized)) and beside(addresses, quantized.codes) == 0
+    assert same(values, dequantize(quantized)) and reads_outside(addresses, quantized.codes) == 0
 
 
 @ON_CPU
 @every_scheme
 def test_nothing_is_read_beside_the_values(scheme):
     x = in_the_middle(data(3, 2 * (scheme.block_size or 128) + 6))
-    with reads() as addresses:
+    with recorded_reads() as addresses:
         quantize_blocks(x, scheme)
-    assert beside(addresses, x) == 0
+    assert reads_outside(addresses, x) == 0
 
 
 def test_as_many_blocks_as_32_bits_can_count():

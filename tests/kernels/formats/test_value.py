@@ -27,7 +27,7 @@ from kernels.formats.value import (
     unpack_e2m1,
     values,
 )
-from tests.kernels.formats.test_value_triton import encoder_of, on
+from tests.kernels.formats.test_value_triton import apply_on_device, encoder_of
 from tests.kernels.formats.value_oracle import (
     FLOATS,
     FORMATS,
@@ -36,9 +36,9 @@ from tests.kernels.formats.value_oracle import (
     boundaries,
     cases,
     codes_of,
-    each,
-    errs,
-    every,
+    each_format,
+    encodes_wrongly,
+    every_16_bit_number,
     ml_encode,
     ml_values,
     random_bits,
@@ -48,7 +48,7 @@ from tests.kernels.formats.value_oracle import (
 pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # numpy, of NaN
 
 
-@each(FORMATS)
+@each_format(FORMATS)
 def test_every_code_is_decoded_as_elsewhere(format, device):
     numbers = decode(codes_of(format, device), format)
     assert numbers.dtype == torch.float32 and numbers.device.type == device.type
@@ -58,7 +58,7 @@ def test_every_code_is_decoded_as_elsewhere(format, device):
         assert same_numbers(numbers, codes_of(format).view(TORCH[format.name]).float())
 
 
-@each(FORMATS)
+@each_format(FORMATS)
 def test_the_fields_add_up_to_the_code_and_to_the_value(format, device):
     sign, exponent, mantissa, kind = (x.cpu() for x in fields(codes_of(format, device), format))
     width = format.exponent_bits + format.mantissa_bits
@@ -118,15 +118,15 @@ def test_e4m3_by_hand(device):
     assert decode(encode(x, E4M3), E4M3).tolist() == [6.5, 16.0, 20.0, 448.0, -(2**-9)]
 
 
-@each(FORMATS)
+@each_format(FORMATS)
 def test_every_rounding_goes_to_the_nearest_code_and_ties_to_the_even_one(format, device):
-    assert [case for case in cases(format) if errs(encode, format, case, device)] == []
+    assert [case for case in cases(format) if encodes_wrongly(encode, format, case, device)] == []
 
 
-@each(FLOATS)
+@each_format(FLOATS)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_every_16_bit_number_is_encoded_as_elsewhere(format, dtype, device):
-    x = every(dtype)
+    x = every_16_bit_number(dtype)
     x = x[~x.isnan()]
     codes = encode(x.to(device), format).cpu()
     clamped = x.float().clamp(-format.max, format.max)  # beyond, the tools differ: see below
@@ -135,7 +135,7 @@ def test_every_16_bit_number_is_encoded_as_elsewhere(format, dtype, device):
         assert codes.equal(clamped.to(TORCH[format.name]).view(torch.uint8))
 
 
-@each(FLOATS)
+@each_format(FLOATS)
 def test_every_boundary_is_encoded_as_elsewhere(format, device):
     x = boundaries(format, torch.float32).clamp(-format.max, format.max)
     codes = encode(x.to(device), format).cpu()
@@ -192,22 +192,27 @@ def test_where_the_tools_differ(format, number, ours, of_ml_dtypes, of_torch, de
     x = torch.tensor([number])
     assert x.signbit().item() == (math.copysign(1, number) < 0)
     assert encode(x.to(device), format).tolist() == [ours]
-    assert on(device, encoder_of(format), x).tolist() == [ours]
+    assert apply_on_device(device, encoder_of(format), x).tolist() == [ours]
     assert ml_encode(x, format).tolist() == [of_ml_dtypes]
     if of_torch is not None:
         assert x.to(TORCH[format.name]).view(torch.uint8).item() in of_torch
 
 
-@each(FORMATS)
+@each_format(FORMATS)
 def test_every_nan_goes_to_one_code(format, device):
-    x = torch.cat([every(dtype)[every(dtype).isnan()].float() for dtype in (torch.bfloat16, torch.float16)])
+    x = torch.cat(
+        [
+            every_16_bit_number(dtype)[every_16_bit_number(dtype).isnan()].float()
+            for dtype in (torch.bfloat16, torch.float16)
+        ]
+    )
     assert len(x) == 2 * 127 + 2 * 1023
     code = E2M1.max_code if format == E2M1 else format.nan
     assert encode(x.to(device), format).eq(code).all()
-    assert on(device, encoder_of(format), x).eq(code).all()
+    assert apply_on_device(device, encoder_of(format), x).eq(code).all()
 
 
-@each(FORMATS)
+@each_format(FORMATS)
 def test_what_was_decoded_encodes_to_the_same_code(format, device):
     """But NaN, which has one code, and infinity, which saturates."""
     codes = codes_of(format, device)
@@ -225,7 +230,7 @@ NEAR = st.lists(st.floats(-8, 8, width=32), min_size=1, max_size=40)
 hypothesis_settings = settings(deadline=None, derandomize=True, max_examples=60)
 
 
-@each(FLOATS)
+@each_format(FLOATS)
 @hypothesis_settings
 @given(st.one_of(ROW, NEAR))
 def test_rounding_is_monotone_and_symmetric(format, row):
@@ -235,7 +240,7 @@ def test_rounding_is_monotone_and_symmetric(format, row):
     assert same_numbers(decode(encode(-x, format), format), -rounded)
 
 
-@each(FLOATS)
+@each_format(FLOATS)
 @hypothesis_settings
 @given(st.one_of(ROW, NEAR))
 def test_the_error_is_at_most_half_a_step_or_the_clip(format, row):
@@ -258,7 +263,7 @@ def test_a_scale_is_the_power_of_two_at_or_below(row):
 # Neighbours.
 
 
-@each(FORMATS)
+@each_format(FORMATS)
 def test_neighbours_are_the_numbers_on_either_side(format, device):
     x = torch.cat([boundaries(format, torch.float64), random_bits(500).double()])
     x = x[~x.isnan()]
@@ -274,7 +279,7 @@ def test_neighbours_are_the_numbers_on_either_side(format, device):
         assert ((below == rounded) | (above == rounded) | (x == rounded))[finite].all()
 
 
-@each([E4M3, E5M2, E2M1])
+@each_format([E4M3, E5M2, E2M1])
 @pytest.mark.parametrize("zero", [0.0, -0.0])
 def test_zero_beside_a_number_is_positive_whichever_one_unique_keeps(zero, format, monkeypatch):
     unique = torch.Tensor.unique
@@ -309,7 +314,7 @@ def test_two_codes_to_a_byte_the_first_in_the_low_nibble(device):
     assert pack_e2m1(codes[:, :0]).shape == (2, 0) and unpack_e2m1(codes[:0]).shape == (0, 8)
 
 
-@each(FORMATS)
+@each_format(FORMATS)
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0), (1,), (2, 3, 5)])
 def test_shapes_stay(format, shape, device):
     x = torch.randn(shape, device=device).abs()
@@ -318,7 +323,7 @@ def test_shapes_stay(format, shape, device):
     assert all(number.shape == x.shape for number in neighbours(x, format))
 
 
-@each(FORMATS)
+@each_format(FORMATS)
 def test_strides_and_gradients_change_nothing(format, device):
     x = torch.randn(6, 10, device=device)
     expected = encode(x, format)

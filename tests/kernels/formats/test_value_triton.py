@@ -18,7 +18,7 @@ from tests.kernels.formats.value_oracle import (
     FORMATS,
     cases,
     codes_of,
-    each,
+    each_format,
     same_numbers,
 )
 
@@ -34,7 +34,7 @@ def apply(inputs, outputs, n, FUNCTION: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(outputs + i, FUNCTION(tl.load(inputs + i, i < n)), i < n)
 
 
-def on(device, function, x):
+def apply_on_device(device, function, x):
     """A device function of every element, by a kernel: FP32 -> uint8 or uint8 -> FP32; the result on the CPU."""
     x = x.to(device).contiguous()
     out = torch.empty(x.shape, dtype=torch.uint8 if x.is_floating_point() else torch.float32, device=device)
@@ -51,21 +51,21 @@ def decoder_of(format):
     return getattr(value_triton, f"decode_{format.name.lower()}")
 
 
-def in_fp32(format):
+def fp32_cases(format):
     """Every case that FP32 has: numbers and their codes."""
     found = [(x.float(), expected) for x, expected in cases(format).values() if x.dtype != torch.float64]
     return (torch.cat(x) for x in zip(*found, strict=True))
 
 
-@each(FORMATS)
+@each_format(FORMATS)
 def test_the_device_function_encodes_bit_for_bit(format, device):
-    x, expected = in_fp32(format)
-    assert on(device, encoder_of(format), x).equal(expected)
+    x, expected = fp32_cases(format)
+    assert apply_on_device(device, encoder_of(format), x).equal(expected)
 
 
-@each(FORMATS)
+@each_format(FORMATS)
 def test_the_device_function_decodes_bit_for_bit(format, device):
-    assert same_numbers(on(device, decoder_of(format), codes_of(format)), values(format))
+    assert same_numbers(apply_on_device(device, decoder_of(format), codes_of(format)), values(format))
 
 
 @triton.jit
@@ -93,8 +93,8 @@ def unsigned(x):
 
 @pytest.mark.parametrize("function", [line_rounded_twice, by_way_of_fp32_subnormals, unsigned])
 def test_a_wrong_device_function_is_rejected(function, device):
-    x, expected = in_fp32(E2M1)
-    assert not on(device, function, x).equal(expected)
+    x, expected = fp32_cases(E2M1)
+    assert not apply_on_device(device, function, x).equal(expected)
 
 
 @triton.jit
@@ -119,14 +119,14 @@ def from_e5m2_in_hardware(code):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(
-    "format, to, back",
+    "format, encoder, decoder",
     [(E4M3, to_e4m3_in_hardware, from_e4m3_in_hardware), (E5M2, to_e5m2_in_hardware, from_e5m2_in_hardware)],
     ids=["E4M3", "E5M2"],
 )
-def test_the_gpu_converts_the_same(format, to, back, device):
+def test_the_gpu_converts_the_same(format, encoder, decoder, device):
     """Hopper's own conversions saturate too; of NaN only that it stays NaN is asked."""
-    x, expected = in_fp32(format)
-    assert on(device, to, x).equal(expected)
+    x, expected = fp32_cases(format)
+    assert apply_on_device(device, encoder, x).equal(expected)
     nan = torch.full((4,), torch.nan)
-    assert decode(on(device, to, nan), format).isnan().all()
-    assert same_numbers(on(device, back, codes_of(format)), values(format))
+    assert decode(apply_on_device(device, encoder, nan), format).isnan().all()
+    assert same_numbers(apply_on_device(device, decoder, codes_of(format)), values(format))

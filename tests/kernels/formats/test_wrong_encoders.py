@@ -9,8 +9,8 @@ from kernels.formats.value import (
 )
 from tests.kernels.formats.value_oracle import (
     FLOATS,
-    each,
-    errs,
+    each_format,
+    encodes_wrongly,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # numpy, of NaN
@@ -67,16 +67,16 @@ WRONG = [
 ]
 
 
-@each(FLOATS)
+@each_format(FLOATS)
 @pytest.mark.parametrize("encoder", [x[1] for x in WRONG], ids=[x[0] for x in WRONG])
 def test_a_wrong_encoder_is_rejected(encoder, format):
-    assert errs(encoder, format)
+    assert encodes_wrongly(encoder, format)
 
 
-@each(FLOATS)
+@each_format(FLOATS)
 def test_they_differ_from_a_right_one_in_the_rounding_alone(format):
-    assert not errs(wrong(torch.round), format)
+    assert not encodes_wrongly(wrong(torch.round), format)
 
 
 def test_an_e8m0_scale_rounded_to_the_nearest_is_rejected():
-    assert errs(lambda x, format: encode(x * 4 / 3, format), E8M0)
+    assert encodes_wrongly(lambda x, format: encode(x * 4 / 3, format), E8M0)

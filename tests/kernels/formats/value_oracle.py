@@ -29,8 +29,8 @@ ML = {
 TORCH = {"E4M3": torch.float8_e4m3fn, "E5M2": torch.float8_e5m2, "E8M0": torch.float8_e8m0fnu}
 
 
-def each(wanted):
-    return pytest.mark.parametrize("format", wanted, ids=lambda format: format.name)
+def each_format(formats):
+    return pytest.mark.parametrize("format", formats, ids=lambda format: format.name)
 
 
 # Oracles.
@@ -65,7 +65,7 @@ def nearest(x, format):
 # Inputs.
 
 
-def every(dtype):
+def every_16_bit_number(dtype):
     return torch.arange(2**16, dtype=torch.int32).to(torch.int16).view(dtype)
 
 
@@ -90,8 +90,8 @@ def random_bits(n=2**14):
 def cases(format):
     """By name: numbers without NaN, and the code that each should have."""
     inputs = {
-        "every BF16": every(torch.bfloat16),
-        "every FP16": every(torch.float16),
+        "every BF16": every_16_bit_number(torch.bfloat16),
+        "every FP16": every_16_bit_number(torch.float16),
         "FP32 boundaries": boundaries(format, torch.float32),
         "FP64 boundaries": boundaries(format, torch.float64),
         "random FP32 bits": random_bits(),
@@ -118,6 +118,6 @@ def same_numbers(actual, expected):
 # Encoding.
 
 
-def errs(encoder, format, case="FP64 boundaries", device="cpu"):
+def encodes_wrongly(encoder, format, case="FP64 boundaries", device="cpu"):
     x, expected = cases(format)[case]
     return not encoder(x.to(device), format).cpu().equal(expected)

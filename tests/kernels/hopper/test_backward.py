@@ -194,13 +194,15 @@ def test_the_log_sum_exp_has_a_gradient(head_dim, is_causal, device):
     tensors = arguments(*inputs(device, BF16, 113, 203, head_dim, heads=4, key_heads=2), **options)
     q, k, v, out, lse, dout = tensors
     dlse = 40 * torch.randn_like(lse)
-    without, results = (hopper_backward(*tensors, **options, dlse=x) for x in (None, dlse))
+    without_dlse, results = (hopper_backward(*tensors, **options, dlse=x) for x in (None, dlse))
     expected = flash_backward(q, k, v, None, is_causal, head_dim**-0.5, out, lse, dout, dlse)
-    results, expected, without = ([x.float() for x in gradients] for gradients in (results, expected, without))
+    results, expected, without_dlse = (
+        [x.float() for x in gradients] for gradients in (results, expected, without_dlse)
+    )
     for result, wanted in zip(results, expected, strict=True):
         assert (result - wanted).norm() < 0.005 * wanted.norm()
     # Small beside dq, whose largest numbers come from the largest of dout; but far more than may be wrong.
-    assert (results[0] - without[0]).norm() > 0.02 * results[0].norm()
+    assert (results[0] - without_dlse[0]).norm() > 0.02 * results[0].norm()
 
 
 @on_hopper
@@ -380,22 +382,22 @@ def test_nothing_else_runs(head_dim, device):
 @HEAD_DIMS
 def test_what_the_compiler_says(head_dim, deterministic, is_causal, device, monkeypatch, tmp_path):
     """It lets products overlap, and consumers have their registers."""
-    made = []
+    compiled_kernels = []
 
     def kept(launch):
-        return lambda *arguments: made.append(launch(*arguments))
+        return lambda *arguments: compiled_kernels.append(launch(*arguments))
 
     for name in ("launch_keys", "launch_queries"):
         monkeypatch.setattr(backward, name, kept(getattr(backward, name)))
     tensors = arguments(*inputs(device, BF16, 300, 400, head_dim), is_causal=is_causal)
     hopper_backward(*tensors, is_causal=is_causal, deterministic=deterministic)
-    assert len(made) == (1 if head_dim < 256 else 2)
-    for each in made:
+    assert len(compiled_kernels) == (1 if head_dim < 256 else 2)
+    for each in compiled_kernels:
         code = tmp_path / "kernel.ptx"
         code.write_text(each.asm["ptx"])
         command = [knobs.nvidia.ptxas.path, "--verbose", "--gpu-name=sm_90a", code, "--output-file", tmp_path / "cubin"]
-        said = subprocess.run(command, check=True, capture_output=True, text=True).stderr
-        assert "serialized" not in said
+        compiler_output = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+        assert "serialized" not in compiler_output
         assert re.search(rf"setmaxnreg\.inc\S+\s+{backward.REGISTERS};", each.asm["ptx"])
 
 

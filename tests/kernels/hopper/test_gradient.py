@@ -183,8 +183,8 @@ def on_hopper(test):
 @HEAD_DIMS
 def test_gradients_are_within_the_budget(head_dim, is_causal, device):
     q, k, v = inputs(device, BF16, 150, 200, head_dim, heads=4, key_heads=2)
-    used = gradient_budget_used(hopper_attention, q, k, v, is_causal=is_causal, enable_gqa=True)
-    assert max(used.values()) <= 1
+    fractions_used = gradient_budget_used(hopper_attention, q, k, v, is_causal=is_causal, enable_gqa=True)
+    assert max(fractions_used.values()) <= 1
 
 
 @on_hopper

@@ -20,10 +20,10 @@ def attention(module, q, k, v, *, is_causal=False, plan=None, seed=0):
     return simulator.forward(module, q, k, v, plan=plan, is_causal=is_causal, seed=seed)
 
 
-def share(module, q, k, v, *, is_causal=False, **how):
-    """The share of the budget that is used."""
-    found = attention(module, q, k, v, is_causal=is_causal, **how)
-    return largest_budget_used(lambda *_, **__: found, q, k, v, is_causal=is_causal, enable_gqa=True)
+def simulated_budget_used(module, q, k, v, *, is_causal=False, **options):
+    """What fraction of the budget is used."""
+    out_and_lse = attention(module, q, k, v, is_causal=is_causal, **options)
+    return largest_budget_used(lambda *_, **__: out_and_lse, q, k, v, is_causal=is_causal, enable_gqa=True)
 
 
 @pytest.mark.parametrize("seq_q, seq_k", [(1, 1), (64, 65), (200, 410), (577, 300)])
@@ -34,14 +34,14 @@ def test_it_is_attention(plan, seq_q, seq_k):
     head_dim = next(d for (d, _), each in PLANS.items() if each is plan)
     dtype = FP16 if seq_q == 64 else BF16
     q, k, v = inputs("cpu", dtype, seq_q, seq_k, head_dim, batch=1, heads=4, key_heads=2)
-    assert share(call, q, k, v + 1, is_causal=is_causal, plan=plan) <= 1
+    assert simulated_budget_used(call, q, k, v + 1, is_causal=is_causal, plan=plan) <= 1
 
 
 @pytest.mark.parametrize("plan", OTHER_PLANS)
 def test_other_plans(plan):
     is_causal, plan = OTHER_PLANS[plan]
     q, k, v = inputs("cpu", BF16, 385, 300, 64, batch=1, heads=4, key_heads=2)
-    assert share(call, q, k, v + 1, is_causal=is_causal, plan=plan) <= 1
+    assert simulated_budget_used(call, q, k, v + 1, is_causal=is_causal, plan=plan) <= 1
 
 
 @pytest.mark.parametrize("plan", DEFAULT | OTHER_PLANS)
@@ -67,22 +67,22 @@ def test_half_of_a_block_is_computed_where_no_more_is_seen(half_last_block, halv
 # Wrong versions.
 
 
-def worst(module, mistake, seed=0):
-    """The share of the budget that a version of the kernel uses."""
+def mistake_budget_used(module, mistake, seed=0):
+    """What fraction of the budget a version of the kernel uses."""
     q, k, v = inputs("cpu", BF16, 300, 400, 64, heads=4, key_heads=2)
-    return share(module, q, k, v + 1, is_causal=mistake.is_causal, plan=mistake.plan, seed=seed)
+    return simulated_budget_used(module, q, k, v + 1, is_causal=mistake.is_causal, plan=mistake.plan, seed=seed)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_wrong_version_is_rejected(mistake, tmp_path):
     folder = tmp_path / f"wrong_simulated_{list(MISTAKES).index(mistake)}"
-    assert worst(mutated_module(MISTAKES[mistake], folder), MISTAKES[mistake]) > 1
+    assert mistake_budget_used(mutated_module(MISTAKES[mistake], folder), MISTAKES[mistake]) > 1
 
 
 @pytest.mark.parametrize("is_causal", [False, True], ids=["full", "causal"])
 def test_the_right_one_is_accepted_in_its_place(is_causal, tmp_path):
     folder = tmp_path / f"right_simulated_{is_causal}"
-    assert worst(mutated_module(NO_MISTAKE, folder), NO_MISTAKE._replace(is_causal=is_causal)) <= 1
+    assert mistake_budget_used(mutated_module(NO_MISTAKE, folder), NO_MISTAKE._replace(is_causal=is_causal)) <= 1
 
 
 NO_OVERLAP = PLANS[64, False]._replace(overlap_epilogue=False)
@@ -107,7 +107,7 @@ def test_one_that_waits_for_ever_says_so(mistake, tmp_path):
     """On a GPU it would hang."""
     folder = tmp_path / f"hanging_simulated_{list(HANGING).index(mistake)}"
     with pytest.raises(simulator.Hangs, match=r"\d threads wait for ever"):
-        worst(mutated_module(HANGING[mistake], folder), HANGING[mistake])
+        mistake_budget_used(mutated_module(HANGING[mistake], folder), HANGING[mistake])
 
 
 WRITTEN = """    own_tile.store((accumulator * factor[:, None]).to(own_tile.dtype))
@@ -154,7 +154,7 @@ def test_one_that_does_not_wait_is_found_out_in_some_order(mistake, tmp_path):
 
     def is_wrong(seed):
         try:
-            return not worst(module, EARLY[mistake], seed) <= 1
+            return not mistake_budget_used(module, EARLY[mistake], seed) <= 1
         except (simulator.Race, simulator.Hangs):  # phases that are confused may hang
             return True
 

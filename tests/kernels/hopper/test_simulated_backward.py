@@ -43,11 +43,11 @@ class Attention(torch.autograd.Function):
         return *gradients, None, None
 
 
-def share(q, k, v, *, is_causal=False, module=backward_call, **how):
-    """The largest share of the budget of a gradient."""
+def simulated_budget_used(q, k, v, *, is_causal=False, module=backward_call, **options):
+    """The largest fraction of its budget that a gradient uses."""
 
     def attention(q, k, v, is_causal, enable_gqa):
-        return Attention.apply(q, k, v, module, how | {"is_causal": is_causal})
+        return Attention.apply(q, k, v, module, options | {"is_causal": is_causal})
 
     return max(gradient_budget_used(attention, q, k, v, is_causal=is_causal, enable_gqa=True).values())
 
@@ -65,14 +65,14 @@ KINDS = pytest.mark.parametrize(
 @pytest.mark.parametrize("seq_q, seq_k", [(1, 1), (113, 203), (256, 384)])
 def test_it_is_the_gradient(seq_q, seq_k, head_dim, is_causal, deterministic):
     q, k, v = inputs("cpu", BF16, seq_q, seq_k, head_dim, batch=1)
-    assert share(q, k, v, is_causal=is_causal, deterministic=deterministic) <= 1
+    assert simulated_budget_used(q, k, v, is_causal=is_causal, deterministic=deterministic) <= 1
 
 
 @CAUSAL
 @pytest.mark.parametrize("dtype", [torch.float16, BF16])
 def test_large_scores_of_few_keys(dtype, is_causal):
     q, k, v = test_sdpa_samples.inputs("batch", dtype, "cpu")
-    assert share(q, k, v, is_causal=is_causal, deterministic=True) <= 1
+    assert simulated_budget_used(q, k, v, is_causal=is_causal, deterministic=True) <= 1
 
 
 @pytest.mark.parametrize("deterministic", [False, True], ids=["any order", "deterministic"])
@@ -81,43 +81,43 @@ def test_large_scores_of_few_keys(dtype, is_causal):
 def test_grouped_queries(head_dim, is_causal, sms, deterministic):
     """One key head; with many SMs its query heads are shared out among programs, but where there is one order."""
     q, k, v = inputs("cpu", BF16, 150, 200, head_dim, batch=2, heads=3, key_heads=1)
-    assert share(q, k, v, sms=sms, is_causal=is_causal, deterministic=deterministic) <= 1
+    assert simulated_budget_used(q, k, v, sms=sms, is_causal=is_causal, deterministic=deterministic) <= 1
 
 
-def in_orders(head_dim, is_causal, count, module=backward_call, **how):
+def gradients_in_orders(head_dim, is_causal, count, module=backward_call, **options):
     """Gradients, with as many orders in which warps, copies and programs come."""
     q, k, v = inputs("cpu", BF16, 300, 500, head_dim, batch=1)
     plan, dout = plan_for(head_dim, is_causal, 300), torch.randn_like(q)
     saved = simulator.forward(call, q, k, v, plan=plan, is_causal=is_causal)
     tensors = q, k, v, *saved, dout
-    return [simulator.backward(module, *tensors, is_causal=is_causal, seed=seed, **how) for seed in range(count)]
+    return [simulator.backward(module, *tensors, is_causal=is_causal, seed=seed, **options) for seed in range(count)]
 
 
-def the_same(found):
-    return all(torch.equal(*pair) for each in found[1:] for pair in zip(each, found[0], strict=True))
+def all_equal(runs):
+    return all(torch.equal(*pair) for each in runs[1:] for pair in zip(each, runs[0], strict=True))
 
 
 @CAUSAL
 @pytest.mark.parametrize("head_dim", [64, 128, 256])
 def test_deterministic_is_the_same_in_every_order(head_dim, is_causal):
-    assert the_same(in_orders(head_dim, is_causal, 3, deterministic=True))
+    assert all_equal(gradients_in_orders(head_dim, is_causal, 3, deterministic=True))
 
 
 def test_any_order_is_not():
     """Else these orders would not tell."""
-    assert not the_same(in_orders(128, False, 3))
+    assert not all_equal(gradients_in_orders(128, False, 3))
 
 
 def test_turns_that_are_not_waited_for_are_found_out(tmp_path, monkeypatch):
     module = mutated_module(Mistake("while added != rank:", "while False:"), tmp_path / "early_turns", monkeypatch)
-    assert not the_same(in_orders(128, False, 3, deterministic=True, module=module))
+    assert not all_equal(gradients_in_orders(128, False, 3, deterministic=True, module=module))
 
 
 def test_turns_that_never_come_hang(tmp_path, monkeypatch):
     mistake = Mistake("    rank = work.rank\n", "    rank = work.rank + 1\n")
     module = mutated_module(mistake, tmp_path / "hanging_turns", monkeypatch)
     with pytest.raises(simulator.Hangs, match=r"\d threads wait for ever"):
-        in_orders(64, False, 1, deterministic=True, module=module)
+        gradients_in_orders(64, False, 1, deterministic=True, module=module)
 
 
 def test_the_log_sum_exp_has_a_gradient_and_what_saw_nothing_has_none():
@@ -126,14 +126,14 @@ def test_the_log_sum_exp_has_a_gradient_and_what_saw_nothing_has_none():
     out, lse = simulator.forward(call, q, k, v, plan=plan_for(64, False, 70))
     dout, dlse = torch.randn_like(q), torch.randn_like(lse)
     lse[..., 3] = -torch.inf
-    exact = [x.double() for x in (q, k, v, out, lse.nan_to_num(neginf=torch.inf), dout, dlse)]
-    found = simulator.backward(backward_call, q, k, v, out, lse, dout, dlse)
-    for gradient, wanted in zip(found, by_formulas(*exact), strict=True):
-        assert (gradient.double() - wanted).norm() < 0.006 * wanted.norm()
-    assert not found[0][..., 3, :].any()
+    fp64_tensors = [x.double() for x in (q, k, v, out, lse.nan_to_num(neginf=torch.inf), dout, dlse)]
+    gradients = simulator.backward(backward_call, q, k, v, out, lse, dout, dlse)
+    for gradient, expected in zip(gradients, gradients_by_formulas(*fp64_tensors), strict=True):
+        assert (gradient.double() - expected).norm() < 0.006 * expected.norm()
+    assert not gradients[0][..., 3, :].any()
 
 
-def by_formulas(q, k, v, out, lse, dout, dlse):
+def gradients_by_formulas(q, k, v, out, lse, dout, dlse):
     weights = (q @ k.mT / 8 - lse[..., None]).exp()
     delta = (dout * out).sum(-1, keepdim=True) - dlse[..., None]
     dscores = weights * (dout @ v.mT - delta) / 8
@@ -180,7 +180,7 @@ def test_one_that_does_not_wait_is_found_out_in_some_order(mistake, head_dim, tm
 
     def is_wrong(seed):
         try:
-            return not share(q, k, v, module=module, seed=seed) <= 1
+            return not simulated_budget_used(q, k, v, module=module, seed=seed) <= 1
         except (simulator.Race, simulator.Hangs):
             return True
 
@@ -191,8 +191,8 @@ def test_it_also_runs_where_triton_compiles(tmp_path):
     """As on a machine with a GPU, where Triton's own functions are not made for its interpreter; it still compiles."""
     script = (
         "from tests.kernels.hopper import barriers\n"
-        "from tests.kernels.hopper.test_simulated_backward import in_orders\n"
-        "in_orders(64, False, 1)\n"
+        "from tests.kernels.hopper.test_simulated_backward import gradients_in_orders\n"
+        "gradients_in_orders(64, False, 1)\n"
         "barriers.compiled(*barriers.keys(64, False))"
     )
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(tmp_path)}

@@ -41,9 +41,9 @@ def attention(module, q, k, v, *, is_causal=False, seed=0):
     return out
 
 
-def share(module, q, k, v, **how):
-    """The share of the budget that is used."""
-    return attention_budget_used(lambda *x, **y: attention(module, *x, **y, **how), q, k, v)
+def simulated_budget_used(module, q, k, v, **options):
+    """What fraction of the budget is used."""
+    return attention_budget_used(lambda *x, **y: attention(module, *x, **y, **options), q, k, v)
 
 
 @DTYPES
@@ -51,14 +51,14 @@ def share(module, q, k, v, **how):
 @LENGTHS
 def test_it_is_attention(seq_q, seq_k, head_dim, dtype):
     q, k, v = inputs("cpu", dtype, seq_q, seq_k, head_dim, batch=2, heads=2)
-    assert share(warp_specialized, q, k, v + 1) <= 1
+    assert simulated_budget_used(warp_specialized, q, k, v + 1) <= 1
 
 
 def test_scores_that_rise():
     """The maximum moves with every block of keys."""
     q, k, v = inputs("cpu", BF16, 128, 512, 64, batch=1, heads=1)
     q[..., 0], k[..., 0] = 8, torch.arange(512) / 64
-    assert share(warp_specialized, q, k, v + 1) <= 1
+    assert simulated_budget_used(warp_specialized, q, k, v + 1) <= 1
 
 
 def test_every_order_gives_the_same():
@@ -87,7 +87,7 @@ MISTAKES = {
 }  # fmt: skip
 
 
-def short(mistake, folder):
+def mutated_short_kernel(mistake, folder):
     mutated_module(Mistake(*mistake), folder)
     return import_module(f"{folder.name}.warp_specialized")
 
@@ -95,12 +95,12 @@ def short(mistake, folder):
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_wrong_version_is_rejected(mistake, tmp_path):
     """Wrong, or found out in some order."""
-    module = short(MISTAKES[mistake], tmp_path / f"wrong_short_{list(MISTAKES).index(mistake)}")
+    module = mutated_short_kernel(MISTAKES[mistake], tmp_path / f"wrong_short_{list(MISTAKES).index(mistake)}")
     q, k, v = inputs("cpu", BF16, 256, 640, 64, batch=1, heads=2)
 
     def is_wrong(seed):
         try:
-            return not share(module, q, k, v + 1, seed=seed) <= 1
+            return not simulated_budget_used(module, q, k, v + 1, seed=seed) <= 1
         except (simulator.Race, simulator.Hangs):
             return True
 
@@ -108,9 +108,9 @@ def test_a_wrong_version_is_rejected(mistake, tmp_path):
 
 
 def test_the_right_one_is_accepted_in_its_place(tmp_path):
-    module = short(NO_MISTAKE, tmp_path / "right_short")
+    module = mutated_short_kernel(NO_MISTAKE, tmp_path / "right_short")
     q, k, v = inputs("cpu", BF16, 256, 640, 64, batch=1, heads=2)
-    assert share(module, q, k, v + 1) <= 1
+    assert simulated_budget_used(module, q, k, v + 1) <= 1
 
 
 REFUSED = {
@@ -124,8 +124,8 @@ REFUSED = {
 
 @pytest.mark.parametrize("change", REFUSED)
 def test_what_it_refuses_hopper_attention_takes(change):
-    how, message = REFUSED[change]
-    x = how(torch.randn(1, 2, 128, 64, dtype=BF16))
+    make_unfit, message = REFUSED[change]
+    x = make_unfit(torch.randn(1, 2, 128, 64, dtype=BF16))
     with pytest.raises(ValueError, match=rf"{message}.*hopper_attention"):
         warp_specialized_attention(x, x, x)
 

@@ -12,7 +12,7 @@ from kernels.hopper.arguments import Sizes
 from kernels.hopper.plan import plan_for
 
 
-def in_python(program, programs):
+def gl_of_program(program, programs):
     """What ``gl`` means to program number ``program`` of so many."""
     return SimpleNamespace(
         to_tensor=torch.tensor, int32=torch.int32, minimum=min, cdiv=lambda x, y: -(-x // y),
@@ -21,7 +21,7 @@ def in_python(program, programs):
     )  # fmt: skip
 
 
-def shared_out(
+def schedule_work(
     heads, seq_q, seq_k, block_q, block_k, sms, monkeypatch,
     *, is_causal=True, pair_blocks=True, longest_first_tail=True,
 ):  # fmt: skip
@@ -34,7 +34,7 @@ def shared_out(
     slots = -(-work_items // programs) * programs if paired else work_items
     work_by_program = []
     for program in range(programs):
-        monkeypatch.setattr(schedule, "gl", in_python(program, programs))
+        monkeypatch.setattr(schedule, "gl", gl_of_program(program, programs))
         own_work = []
         for slot in range(program, slots, programs):
             work_item = torch.tensor(schedule.serpentine.fn(slot, paired))
@@ -61,7 +61,7 @@ def test_every_block_once(
 ):
     """Each block of queries of each head is done by one program, with all the keys that it sees and no block more."""
     options = {"is_causal": is_causal, "pair_blocks": pair_blocks, "longest_first_tail": longest_first_tail}
-    work_by_program = shared_out(heads, seq_q, seq_k, block_q, block_k, sms, monkeypatch, **options)
+    work_by_program = schedule_work(heads, seq_q, seq_k, block_q, block_k, sms, monkeypatch, **options)
     assert all(work_by_program) and len(work_by_program) <= sms
     all_work = list(chain(*work_by_program))
     for _, first_query, length, _ in all_work:
@@ -75,7 +75,7 @@ def test_every_block_once(
 @pytest.mark.parametrize("seq_q", [129, 300, 385, 1000])
 def test_pairs_are_equally_long(seq_q, block_q, block_k, monkeypatch):
     blocks = -(-seq_q // block_q)
-    work_by_program = shared_out(7, seq_q, 1000, block_q, block_k, 3, monkeypatch, longest_first_tail=False)
+    work_by_program = schedule_work(7, seq_q, 1000, block_q, block_k, 3, monkeypatch, longest_first_tail=False)
     for own_work in work_by_program:
         pairs = [block for block in own_work if block[3] == 2]
         for long, short in zip(pairs[::2], pairs[1::2], strict=True):
@@ -87,7 +87,7 @@ def test_pairs_are_equally_long(seq_q, block_q, block_k, monkeypatch):
 def test_single_blocks_come_last_and_the_longest_first(heads, seq_q, monkeypatch):
     """Those of the last heads: in each round, and from one round to the next."""
     sms = 12
-    work_by_program = shared_out(heads, seq_q, seq_q, 128, 128, sms, monkeypatch)
+    work_by_program = schedule_work(heads, seq_q, seq_q, 128, 128, sms, monkeypatch)
     blocks = -(-seq_q // 128)
     unpaired_heads = min(heads, -(-7 * sms // (4 * blocks)))
     singles = [[block for block in own_work if block[0] >= heads - unpaired_heads] for own_work in work_by_program]
@@ -98,9 +98,9 @@ def test_single_blocks_come_last_and_the_longest_first(heads, seq_q, monkeypatch
     assert sum(map(len, singles)) == unpaired_heads * blocks
 
 
-def busiest(done, mean):
+def busiest_load(work_by_program, mean_load):
     """Blocks of keys of the busiest program, and one for each block of queries, by the mean of all SMs."""
-    return max(sum(length + 1 for _, _, length, _ in mine) for mine in done) / mean
+    return max(sum(length + 1 for _, _, length, _ in own_work) for own_work in work_by_program) / mean_load
 
 
 @pytest.mark.parametrize("head_dim, seq_q", [*product([64, 128, 256], [1024, 4096, 16384])])
@@ -108,7 +108,7 @@ def test_single_blocks_make_up_for_what_pairs_leave(head_dim, seq_q, monkeypatch
     """Of 16384 tokens of 2048 numbers, on 132 SMs: pairs alone leave the busiest 3 to 6 % behind the others."""
     plan, sms, heads = plan_for(head_dim, True, seq_q), 132, 16384 // seq_q * 2048 // head_dim
     sizes = heads, seq_q, seq_q, plan.block_q, plan.block_k, sms, monkeypatch
-    mean = sum(length + 1 for mine in shared_out(*sizes) for _, _, length, _ in mine) / sms
-    pairs = busiest(shared_out(*sizes, longest_first_tail=False), mean)
-    assert 1.03 < pairs < 1.06
-    assert busiest(shared_out(*sizes), mean) < 1.01
+    mean_load = sum(length + 1 for own_work in schedule_work(*sizes) for _, _, length, _ in own_work) / sms
+    load_of_pairs = busiest_load(schedule_work(*sizes, longest_first_tail=False), mean_load)
+    assert 1.03 < load_of_pairs < 1.06
+    assert busiest_load(schedule_work(*sizes), mean_load) < 1.01

@@ -67,7 +67,7 @@ def again(seed: int, case: int) -> int:
     form, settings, worst, failures = alone(every_form(), seed, case)
     print(f"{form.name}\n{json.dumps(settings)}")
     for failure in failures:
-        print(told(failure._asdict()))
+        print(failure_line(failure._asdict()))
     if not failures:
         print(f"passes; the round that it belongs to uses {worst:.3f} of the budget")
     return int(bool(failures))
@@ -87,7 +87,7 @@ def count(minutes: float, seeds: list[int], ran: dict) -> int:
     if ran["gpu"]:
         refuse_unfit("random cases", ran)
     before = kernel_outcomes.digest_of_random_cases(Modules(ROOT))
-    whole, started = Tally(), perf_counter()
+    total, started = Tally(), perf_counter()
     with ProcessPoolExecutor(len(seeds), mp_context=multiprocessing.get_context("spawn")) as pool:
         if ran["gpu"]:
             compiled = sum(pool.map(partial(warm_up, processes=len(seeds)), range(len(seeds))))
@@ -95,30 +95,30 @@ def count(minutes: float, seeds: list[int], ran: dict) -> int:
         if not minutes:
             return 0
         print(f"seeds {seeds[0]} to {seeds[-1]}, {minutes:g} minutes", flush=True)
-        for seed, found in zip(seeds, pool.map(work, seeds, [60 * minutes] * len(seeds)), strict=True):
-            print(f"seed {seed}: {sum(found.cases.values())} cases, {found.failed} failed", flush=True)
-            whole.merge(found)
-    for form, cases in sorted(whole.cases.items()):
-        print(f"{cases:>10} {form:<45} {whole.worst[form]:.3f} of the budget at most")
-    print(f"{sum(whole.cases.values()):>10} together, {whole.failed} failed")
-    failures = [failure._asdict() for failure in whole.failures]
+        for seed, tally in zip(seeds, pool.map(work, seeds, [60 * minutes] * len(seeds)), strict=True):
+            print(f"seed {seed}: {sum(tally.cases.values())} cases, {tally.failed} failed", flush=True)
+            total.merge(tally)
+    for form, cases in sorted(total.cases.items()):
+        print(f"{cases:>10} {form:<45} {total.worst[form]:.3f} of the budget at most")
+    print(f"{sum(total.cases.values()):>10} together, {total.failed} failed")
+    failures = [failure._asdict() for failure in total.failures]
     for failure in failures:
-        print(told(failure))
+        print(failure_line(failure))
     if kernel_outcomes.digest_of_random_cases(Modules(ROOT)) != before:
         raise RecordError("a module that random cases reach was edited while they ran; run them again")
     if not ran["gpu"]:
         print("no GPU: nothing is recorded")
-        return int(bool(whole.failed))
-    forms = {form: {"cases": whole.cases[form], "worst": round(whole.worst[form], 3)} for form in whole.cases}
-    counted = {"forms": forms, "seeds": seeds, "seconds": 60 * minutes, "failed": whole.failed, "failures": failures}
-    kernel_outcomes.save_outcomes(ROOT, kernel_outcomes.RANDOM_CASES, counted | {"digest": before, "ran": ran})
-    return int(bool(whole.failed))
+        return int(bool(total.failed))
+    forms = {form: {"cases": total.cases[form], "worst": round(total.worst[form], 3)} for form in total.cases}
+    outcome = {"forms": forms, "seeds": seeds, "seconds": 60 * minutes, "failed": total.failed, "failures": failures}
+    kernel_outcomes.save_outcomes(ROOT, kernel_outcomes.RANDOM_CASES, outcome | {"digest": before, "ran": ran})
+    return int(bool(total.failed))
 
 
-def told(failure: dict) -> str:
-    used = "" if failure["used"] is None else f" ({failure['used']:.3f} of it)"
+def failure_line(failure: dict) -> str:
+    budget = "" if failure["used"] is None else f" ({failure['used']:.3f} of it)"
     where = f"--seed {failure['seed']} --case {failure['case']}"
-    return f"FAILED {failure['form']}, {failure['why']}{used}; again: {where}\n    {json.dumps(failure['settings'])}"
+    return f"FAILED {failure['form']}, {failure['why']}{budget}; again: {where}\n    {json.dumps(failure['settings'])}"
 
 
 if __name__ == "__main__":

@@ -172,10 +172,10 @@ def judged_on(settings: dict, tensors: list[Tensor | None]) -> tuple[list[Tensor
 
 def forward_used(settings: dict, tensors: list[Tensor | None], results: list[Tensor]) -> float:
     (q, k, v, _), options = judged_on(settings, tensors)
-    used = attention_budget_used(lambda *_, **__: results[0], q, k, v, rounded=q.dtype, **options)
+    fraction_used = attention_budget_used(lambda *_, **__: results[0], q, k, v, rounded=q.dtype, **options)
     if len(results) == 1:
-        return used
-    return max(used, lse_used(results[1], q, k, **options))
+        return fraction_used
+    return max(fraction_used, lse_used(results[1], q, k, **options))
 
 
 class Replayed(torch.autograd.Function):
@@ -193,8 +193,10 @@ class Replayed(torch.autograd.Function):
 
 def backward_used(settings: dict, tensors: list[Tensor | None], results: list[Tensor]) -> float:
     (*rows, dout), options = judged_on(settings, tensors)
-    used = gradient_budget_used(lambda *leaves, **_: Replayed.apply(*leaves, *results), *rows, dout, **options)
-    return max(used.values())
+    fractions_used = gradient_budget_used(
+        lambda *leaves, **_: Replayed.apply(*leaves, *results), *rows, dout, **options
+    )
+    return max(fractions_used.values())
 
 
 def lengths_up_to(longest: int) -> list[int]:

@@ -96,18 +96,18 @@ def run(form: Form, settings: dict, seed: int, number: int) -> tuple[float, list
         return 0.0, [failure(0, None, f"{type(error).__name__} in one of the cases from here on: {error}")]
     try:
         with sixteen_bit_baseline(), patch.object(error_budget, "BACKENDS", WITHOUT_CUDNN):
-            if (together := form.used(settings, tensors, results)) <= 1:
-                return together, []
+            if (used_by_all := form.used(settings, tensors, results)) <= 1:
+                return used_by_all, []
     except torch.OutOfMemoryError:
         raise
     except Exception:
         pass  # is raised again below, for the case that it concerns
     worst, failures = 0.0, []
     for case in range(settings["cases"]):
-        alone = ([part(x, case, settings["cases"]) for x in each] for each in (tensors, results))
+        single_case = ([part(x, case, settings["cases"]) for x in each] for each in (tensors, results))
         try:
             with sixteen_bit_baseline():
-                used = form.used({**settings, "cases": 1}, *alone)
+                used = form.used({**settings, "cases": 1}, *single_case)
         except torch.OutOfMemoryError:
             raise
         except Exception as error:

@@ -133,11 +133,11 @@ class Pool:
     def case(self, number: int, lengths: Tensor, host_lengths: list[int]) -> KVCache:
         """The cache of one case, whose sequences have these lengths."""
         batch = self.settings["batch"]
-        mine = slice(number * batch, (number + 1) * batch)
+        own_sequences = slice(number * batch, (number + 1) * batch)
         cache = copy(self.cache)
-        cache.page_table = cache.page_table[mine].clone()  # begins aligned, as a cache's own does
-        cache.host_pages = cache.host_pages[mine]
-        cache.lengths, cache.host_lengths = lengths[mine].int(), host_lengths[mine]
+        cache.page_table = cache.page_table[own_sequences].clone()  # begins aligned, as a cache's own does
+        cache.host_pages = cache.host_pages[own_sequences]
+        cache.lengths, cache.host_lengths = lengths[own_sequences].int(), host_lengths[own_sequences]
         return cache
 
 

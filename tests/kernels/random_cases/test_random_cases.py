@@ -10,7 +10,7 @@ import torch
 
 from kernels.formats.block import quantize
 from kernels.serving.cache import KVCache
-from tests.kernels.flash.wrong import WRONG, WRONG_GRADIENT, WRONG_LSE, streamed
+from tests.kernels.flash.wrong import WRONG, WRONG_GRADIENT, WRONG_LSE, streaming_attention
 from tests.kernels.random_cases import __main__ as command
 from tests.kernels.random_cases import run as runs
 from tests.kernels.random_cases.formats import BothWays
@@ -97,8 +97,8 @@ def test_a_wrong_kernel_is_caught_and_its_case_fails_again_alone(name, kernel):
 def test_a_right_kernel_in_pytorch_passes_many():
     """The judge alone: what it takes for wrong is wrong."""
     right = [FORMS[LSE]._replace(
-        kernel=partial(streamed, return_lse=True)
-    ), FORMS[DECODE["FP8"]]._replace(kernel=wrong_decode.in_parts)]  # fmt: skip
+        kernel=partial(streaming_attention, return_lse=True)
+    ), FORMS[DECODE["FP8"]]._replace(kernel=wrong_decode.split_kv_attention)]  # fmt: skip
     found = runs.tally(right, 2, range(25))
     assert not found.failures and sum(found.cases.values()) > 40
 
@@ -106,19 +106,19 @@ def test_a_right_kernel_in_pytorch_passes_many():
 # What a failure leaves.
 
 
-def raises(q, k, v, **options):
+def raising_attention(q, k, v, **options):
     raise RuntimeError("an illegal memory access")
 
 
 def test_a_kernel_that_raises_is_a_failure_and_does_not_stop_the_others():
-    found = runs.tally([FORMS[FORWARD]._replace(kernel=raises)], 1, range(25))
+    found = runs.tally([FORMS[FORWARD]._replace(kernel=raising_attention)], 1, range(25))
     assert found.failed == 25 and len(found.failures) == runs.KEPT
     assert found.failures[0].used is None and "an illegal memory access" in found.failures[0].why
 
 
 def test_what_is_printed_says_all_that_is_needed_to_run_it_again():
     failure = Failure(FORWARD, 7, 35, {"seq_q": 3}, 1.25, "beyond the budget")
-    line = command.told(failure._asdict())
+    line = command.failure_line(failure._asdict())
     assert "--seed 7 --case 35" in line and "1.250 of it" in line and '{"seq_q": 3}' in line
 
 

@@ -31,16 +31,18 @@ SCHEMES = {"fp8": FP8, "nvfp4": NVFP4}
 SCALES = {"key_scale": 0.013, "value_scale": 0.75}  # neither a power of two
 
 
-def each_format(*here):
-    """All of them on a GPU; in the interpreter, which takes long and does not know BF16, those named."""
-    formats = [pytest.param(*x, id=name, marks=() if name in here else GPU) for name, x in FORMATS.items()]
+def each_format(*interpreted_formats):
+    """All of them on a GPU; in the interpreter, which takes long and does not know BF16, those named here."""
+    formats = [
+        pytest.param(*x, id=name, marks=() if name in interpreted_formats else GPU) for name, x in FORMATS.items()
+    ]
     return pytest.mark.parametrize("format, dtype", formats)
 
 
 class Kernel(NamedTuple):
     attention: object
     head_dim: int
-    programs: str  # how many there are says this function
+    programs_function: str  # by name: it returns how many programs there are
 
 
 PORTABLE = Kernel(partial(decode_attention, portable=True), 16, "kernels.serving.decode.programs_of")
@@ -108,10 +110,10 @@ def fill_with_nan(cache, byte, unused=None):
             as_bytes.transpose(1, 2)[unused] = byte
 
 
-def queries(cache, dtype, *, group=2, new=1, size=1.0):
+def queries(cache, dtype, *, group=2, new_tokens=1, size=1.0):
     """Heads that make flat and sharp rows."""
     heads = cache.kv_heads * group
-    q = torch.randn(cache.batch, heads, new, cache.head_dim, device=cache.device)
+    q = torch.randn(cache.batch, heads, new_tokens, cache.head_dim, device=cache.device)
     return (size * q * torch.linspace(0.3, 3, heads, device=cache.device)[:, None, None]).to(dtype)
 
 
@@ -130,38 +132,39 @@ class Budget:
         scale = q.shape[-1] ** -0.5 if scale is None else scale
         self.expected = [Expected(q[i], cache, i, scale) for i in range(cache.batch)]
 
-    def used(self, attention):
-        """How much of it a decode kernel uses, by its output and by its lse: at most 1 passes."""
+    def fractions_used(self, attention):
+        """What fraction of it a decode kernel uses, by its output and by its lse: at most 1 passes."""
         with prefilled_with_nan():
             out, lse = attention(self.q, self.cache, return_lse=True, **self.options)
         q = self.q
         assert (out.shape, out.dtype, out.device) == (q.shape, q.dtype, q.device)
         assert (lse.shape, lse.dtype, lse.device) == (q.shape[:-1], torch.float32, q.device)
         rows = zip(self.expected, out, lse, strict=True)
-        used = [(expected.used_by_out(out), expected.used_by_lse(lse)) for expected, out, lse in rows]
-        return tuple(map(max, zip((0.0, 0.0), *used, strict=True)))
+        fractions = [(expected.out_budget_used(out), expected.lse_budget_used(lse)) for expected, out, lse in rows]
+        return tuple(map(max, zip((0.0, 0.0), *fractions, strict=True)))
 
 
 class Expected:
     """Output and lse of one sequence in FP64, and what ``budget_used`` measures errors by."""
 
     def __init__(self, q, cache, sequence, scale):
-        (heads, new, head_dim), group = q.shape, q.shape[0] // cache.kv_heads
+        (heads, new_tokens, head_dim), group = q.shape, q.shape[0] // cache.kv_heads
         k, v = (x.double() for x in cache.gather(sequence))
         length = k.shape[1]
-        token = torch.arange(new, device=q.device)[:, None]
-        mask = torch.arange(length, device=q.device) <= length - new + token  # bottom-right: [new, length]
+        token = torch.arange(new_tokens, device=q.device)[:, None]
+        # Bottom-right: [new_tokens, length].
+        mask = torch.arange(length, device=q.device) <= length - new_tokens + token
 
         def product(left, right):
-            """Rows of queries of all heads that share a head of keys, by columns of that head: [heads, new, ...]."""
-            left = left.reshape(cache.kv_heads, group * new, left.shape[-1])
-            return (left @ right).unflatten(1, (group, new)).flatten(0, 1)
+            """Rows of queries of all heads that share a key head, by columns of that head: [heads, new_tokens, ...]."""
+            left = left.reshape(cache.kv_heads, group * new_tokens, left.shape[-1])
+            return (left @ right).unflatten(1, (group, new_tokens)).flatten(0, 1)
 
         scores = (product(q.double(), k.mT) * scale).masked_fill(~mask, -torch.inf)
         shares = scores.softmax(-1).masked_fill(~mask, 0)
         self.out = product(shares, v)
         self.size = (product(shares.square(), v.square()) + self.out.square()).amax(-1, keepdim=True).sqrt()
-        self.empty = ~mask.any(-1, keepdim=True).expand(heads, new, 1)
+        self.empty = ~mask.any(-1, keepdim=True).expand(heads, new_tokens, 1)
         self.lse = scores.logsumexp(-1, keepdim=True)
         fp32_scores = (product(q.float(), k.float().mT) * scale).masked_fill(~mask, -torch.inf)
         self.lse_baseline = fp32_scores.logsumexp(-1, keepdim=True)
@@ -181,11 +184,11 @@ class Expected:
             self.baselines = [(out[0].double() * cache.value_scale).to(q.dtype) for (out,) in results]
         self.arithmetic = arithmetic(length)
 
-    def used_by_out(self, actual):
+    def out_budget_used(self, actual):
         rounding = self.size * (self.rounding + self.arithmetic)
         return budget_used(actual, self.baselines, self.out, self.size, rounding)
 
-    def used_by_lse(self, actual):
+    def lse_budget_used(self, actual):
         """Of an absolute error: a score's rounding, and that of the sum, of exp2 and of the result."""
         actual = actual[..., None]
         if (actual[self.empty] != -torch.inf).any():
@@ -197,6 +200,6 @@ class Expected:
         return budget_used(actual, baseline, truth, (~self.empty).double(), rounding)
 
 
-def used(attention, q, cache, **options):
-    """How much of the budget is used, by the output or by the lse."""
-    return max(Budget(q, cache, **options).used(attention))
+def decode_budget_used(attention, q, cache, **options):
+    """What fraction of the budget is used, by the output or by the lse."""
+    return max(Budget(q, cache, **options).fractions_used(attention))

@@ -7,7 +7,7 @@ import torch
 
 from kernels.formats.block import FP8, NVFP4, dequantize, quantize
 from kernels.serving.cache import KVCache
-from tests.kernels.memory import ON_CPU, beside, in_the_middle, reads
+from tests.kernels.memory import ON_CPU, in_the_middle, reads_outside, recorded_reads
 
 FORMATS = ["bf16", "fp16", "fp8", "nvfp4"]
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
@@ -31,21 +31,21 @@ def new_cache(device, format="bf16", *, batch=3, per_sequence=3, kv_heads=2, hea
 
 
 def fill_with_a_pattern(cache):
-    for x in tensors(cache).values():
+    for x in page_tensors(cache).values():
         as_bytes(x).copy_(torch.randint(0, 256, as_bytes(x).shape, dtype=torch.uint8))
 
 
-def new_rows(cache, n, new, dtype=torch.float32):
+def new_rows(cache, n, new_tokens, dtype=torch.float32):
     """Keys and values to append, of many sizes: each block of 16 has its own, one is zero and one is huge."""
-    shape = (2, n, cache.kv_heads, new, cache.head_dim // 16, 16)
+    shape = (2, n, cache.kv_heads, new_tokens, cache.head_dim // 16, 16)
     rows = torch.randn(shape) * torch.exp2(torch.randint(-12, 6, (*shape[:-1], 1)))
-    if new > 2:
+    if new_tokens > 2:
         rows[:, :, :, 1, 0] = 0
         rows[:, :, :, 2, -1] = 6e4
     return rows.flatten(-2).to(dtype).to(cache.device)
 
 
-def tensors(cache):
+def page_tensors(cache):
     """Its pages by name."""
     return {name: getattr(cache, name) for name in NAMES if getattr(cache, name) is not None}
 
@@ -55,19 +55,19 @@ def as_bytes(x):
 
 
 def snapshot(cache):
-    everything = tensors(cache) | {"page_table": cache.page_table, "lengths": cache.lengths}
+    everything = page_tensors(cache) | {"page_table": cache.page_table, "lengths": cache.lengths}
     host = {"host_pages": [list(row) for row in cache.host_pages], "host_lengths": list(cache.host_lengths)}
     return {name: x.clone() for name, x in everything.items()} | host
 
 
-def same(left, right):
+def bits_equal(left, right):
     """Bit for bit, NaN included."""
     if isinstance(left, dict):
-        return left.keys() == right.keys() and all(same(x, right[name]) for name, x in left.items())
+        return left.keys() == right.keys() and all(bits_equal(x, right[name]) for name, x in left.items())
     return as_bytes(left).equal(as_bytes(right)) if isinstance(left, torch.Tensor) else left == right
 
 
-def stored(cache, rows, scale):
+def in_cache_format(cache, rows, scale):
     """What rows become in the cache's format: [..., row] of codes or numbers, and of block scales or None."""
     if cache.format not in SCHEMES:
         return rows.to(cache.keys.dtype), None
@@ -75,7 +75,7 @@ def stored(cache, rows, scale):
     return quantized.codes, quantized.scales
 
 
-def after(state, cache, k, v, sequences):
+def snapshot_after_append(state, cache, k, v, sequences):
     """The specification: ``state``, a snapshot, after the rows were appended one at a time."""
     state = {name: list(x) if isinstance(x, list) else x.clone() for name, x in state.items()}
     page_size = cache.page_size
@@ -83,7 +83,7 @@ def after(state, cache, k, v, sequences):
         (k, cache.key_scale, "keys", "key_block_scales"),
         (v, cache.value_scale, "values", "value_block_scales"),
     ):
-        for name, row in zip(names, stored(cache, rows, scale), strict=True):
+        for name, row in zip(names, in_cache_format(cache, rows, scale), strict=True):
             for i, sequence in enumerate(sequences if row is not None else ()):
                 for token in range(k.shape[2]):
                     page, slot = divmod(state["host_lengths"][sequence] + token, page_size)
@@ -95,9 +95,11 @@ def after(state, cache, k, v, sequences):
 
 
 def appends_as_specified(cache, k, v, sequences=None, append=KVCache.append):
-    expected = after(snapshot(cache), cache, k, v, range(cache.batch) if sequences is None else sequences)
+    expected = snapshot_after_append(
+        snapshot(cache), cache, k, v, range(cache.batch) if sequences is None else sequences
+    )
     append(cache, k, v, sequences)
-    return same(snapshot(cache), expected)
+    return bits_equal(snapshot(cache), expected)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -105,8 +107,8 @@ def appends_as_specified(cache, k, v, sequences=None, append=KVCache.append):
 def test_every_byte_is_as_specified(format, dtype, device):
     """Written rows and, of a cache full of a pattern, all others."""
     cache = new_cache(device, format, batch=2, kv_heads=1, head_dim=48)
-    for new in (1, 18):
-        assert appends_as_specified(cache, *new_rows(cache, 2, new, dtype))
+    for new_tokens in (1, 18):
+        assert appends_as_specified(cache, *new_rows(cache, 2, new_tokens, dtype))
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -140,12 +142,12 @@ def test_pieces_of_every_size_are_the_whole(sizes, device):
     whole = new_cache(device, batch=1, kv_heads=1, head_dim=16, per_sequence=11)
     rows = new_rows(whole, 1, 171)
     pieces = KVCache(whole.page_table, kv_heads=1, head_dim=16, page_size=16, pages=whole.pages)
-    for x, y in zip(tensors(pieces).values(), tensors(whole).values(), strict=True):
+    for x, y in zip(page_tensors(pieces).values(), page_tensors(whole).values(), strict=True):
         x.copy_(y)
     whole.append(*rows)
     for k, v in zip(*(x.split(sizes.tolist(), 2) for x in rows), strict=True):
         pieces.append(k, v)
-    assert same(snapshot(pieces), snapshot(whole))
+    assert bits_equal(snapshot(pieces), snapshot(whole))
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -207,7 +209,7 @@ def test_rounding_to_bf16_is_torchs(device):
         cache.append(rows, rows)
         actual, expected = cache.values.view(-1, 256)[: rows.shape[2]], rows[0, 0].bfloat16()
         assert actual.isnan().equal(expected.isnan())
-        assert same(actual.nan_to_num(0.0), expected.nan_to_num(0.0))
+        assert bits_equal(actual.nan_to_num(0.0), expected.nan_to_num(0.0))
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -245,7 +247,7 @@ def test_the_page_table_is_copied_and_says_how_many_pages_there_are(dtype, devic
     assert cache.page_table.tolist() == [[5, 2, -1], [-1, -1, -1]] and cache.pages == 6
     assert cache.page_table.dtype == cache.lengths.dtype == torch.int32
     assert cache.device == table.device == cache.keys.device == cache.lengths.device
-    assert not any(x.count_nonzero() for x in tensors(cache).values())
+    assert not any(x.count_nonzero() for x in page_tensors(cache).values())
     assert KVCache(table[:1, :1], kv_heads=1, head_dim=16, pages=9).keys.shape == (9, 1, 64, 16)
 
 
@@ -253,7 +255,7 @@ def test_the_page_table_is_copied_and_says_how_many_pages_there_are(dtype, devic
 
 
 @contextmanager
-def page_table_as(cache, page_table):
+def page_table_replaced(cache, page_table):
     kept = cache.page_table.clone()
     cache.page_table.copy_(page_table)
     yield
@@ -261,12 +263,12 @@ def page_table_as(cache, page_table):
 
 
 def next_page(cache, k, v, sequences):
-    with page_table_as(cache, (cache.page_table + 1) % cache.pages):
+    with page_table_replaced(cache, (cache.page_table + 1) % cache.pages):
         cache.append(k, v, sequences)
 
 
 def page_of_another_sequence(cache, k, v, sequences):
-    with page_table_as(cache, cache.page_table.roll(1, 0)):
+    with page_table_replaced(cache, cache.page_table.roll(1, 0)):
         cache.append(k, v, sequences)
 
 
@@ -358,15 +360,15 @@ ROWS = torch.zeros(3, 2, 4, 32)
     ],
 )
 def test_a_bad_append_is_named_and_changes_nothing(k, v, sequences, error, words, device):
-    cache = half_full(device)
+    cache = partly_filled_cache(device)
     before = snapshot(cache)
     k, v = (x.to(device) if torch.is_tensor(x) and x.device.type != "meta" else x for x in (k, v))
     with pytest.raises(error, match=words):
         cache.append(k, v, sequences)
-    assert same(snapshot(cache), before)
+    assert bits_equal(snapshot(cache), before)
 
 
-def half_full(device):
+def partly_filled_cache(device):
     """Sequence 0 has 13 of 32 tokens, sequence 1 has 13 of 16, sequence 2 has no page yet."""
     table = torch.tensor([[3, 1], [0, -1], [-1, -1]])
     cache = KVCache(table, kv_heads=2, head_dim=32, format="nvfp4", page_size=16, pages=7, device=device)
@@ -393,17 +395,17 @@ def half_full(device):
     ],
 )
 def test_a_bad_assign_is_named_and_changes_nothing(sequence, pages, error, words, device):
-    cache = half_full(device)
+    cache = partly_filled_cache(device)
     before = snapshot(cache)
     with pytest.raises(error, match=words):
         cache.assign(sequence, pages)
-    assert same(snapshot(cache), before)
+    assert bits_equal(snapshot(cache), before)
 
 
 @pytest.mark.parametrize("sequence, error", [(3, ValueError), (-1, ValueError), (None, TypeError)])
 def test_a_bad_gather_is_named(sequence, error, device):
     with pytest.raises(error, match="sequence is"):
-        half_full(device).gather(sequence)
+        partly_filled_cache(device).gather(sequence)
 
 
 TABLE = torch.arange(4).view(2, 2)
@@ -485,13 +487,13 @@ def test_what_the_host_counts_is_not_captured(device):
             rows[0].neg()  # a graph of nothing would warn
             with pytest.raises(RuntimeError, match=f"{name} cannot be part"):
                 change()
-    assert same(snapshot(cache), before)
+    assert bits_equal(snapshot(cache), before)
 
 
 # Append in a CUDA graph: what is captured counts on the GPU alone, and the host is told.
 
 
-def as_captured(cache):
+def append_as_if_captured(cache):
     """An append that takes itself for captured, and runs: what a graph does at each replay."""
 
     def append(*rows):
@@ -502,7 +504,7 @@ def as_captured(cache):
     return append
 
 
-def captured(cache):
+def append_by_graph(cache):
     """On a GPU a graph of one append, whose rows are copied to where it reads them."""
 
     def append(*rows):
@@ -518,32 +520,34 @@ def captured(cache):
     return append
 
 
-WAYS = pytest.mark.parametrize("way", [as_captured, pytest.param(captured, marks=pytest.mark.gpu)])
+WAYS = pytest.mark.parametrize(
+    "make_append", [append_as_if_captured, pytest.param(append_by_graph, marks=pytest.mark.gpu)]
+)
 
 
 @WAYS
 @pytest.mark.parametrize("format", FORMATS)
-@pytest.mark.parametrize("new", [1, 5])
-def test_replays_append_as_calls_do(new, format, way, device):
-    cache, plain = new_cache(device, format), new_cache(device, format)
-    for each in (cache, plain):
-        each.append(*new_rows(each, 3, new).fill_(0.5))  # compiled
-    append = way(cache)
+@pytest.mark.parametrize("new_tokens", [1, 5])
+def test_replays_append_as_calls_do(new_tokens, format, make_append, device):
+    cache, eager_cache = new_cache(device, format), new_cache(device, format)
+    for each in (cache, eager_cache):
+        each.append(*new_rows(each, 3, new_tokens).fill_(0.5))  # compiled
+    append = make_append(cache)
     for _ in range(3):
-        rows = new_rows(cache, 3, new)
-        plain.append(*rows)
+        rows = new_rows(cache, 3, new_tokens)
+        eager_cache.append(*rows)
         before = list(cache.host_lengths)
         append(*rows)
         assert cache.host_lengths == before
-        cache.advance_host_lengths(new)
-        assert cache.host_lengths == plain.host_lengths == cache.lengths.tolist()
+        cache.advance_host_lengths(new_tokens)
+        assert cache.host_lengths == eager_cache.host_lengths == cache.lengths.tolist()
     for sequence in range(3):
-        for mine, other in zip(cache.gather(sequence), plain.gather(sequence), strict=True):
-            assert mine.equal(other)
+        for actual, expected in zip(cache.gather(sequence), eager_cache.gather(sequence), strict=True):
+            assert actual.equal(expected)
 
 
 @WAYS
-def test_a_replay_too_many_writes_only_where_there_are_pages(way, device):
+def test_a_replay_too_many_writes_only_where_there_are_pages(make_append, device):
     """Sequence 0 has room for 3 more, in the last column; 1 for 3 more, and columns without page; 2 has no page."""
     table = torch.tensor([[0, 4, 1], [3, -1, -1], [-1, -1, -1]])
     cache = KVCache(table, kv_heads=2, head_dim=32, format="fp16", page_size=16, pages=7, device=device)
@@ -554,7 +558,7 @@ def test_a_replay_too_many_writes_only_where_there_are_pages(way, device):
     before = keys.clone()
     warm = KVCache(table[:2, :1], kv_heads=2, head_dim=32, format="fp16", page_size=16, device=device)
     warm.append(*torch.zeros(2, 2, 2, 5, 32, device=device))  # compiled
-    append = way(cache)
+    append = make_append(cache)
     for replay in range(2):
         append(*torch.full((2, 3, 2, 5, 32), replay + 2.0, device=device))
         assert cache.lengths.tolist() == [48, 16, 0]
@@ -566,7 +570,7 @@ def test_a_replay_too_many_writes_only_where_there_are_pages(way, device):
 
 
 def test_the_host_counts_only_what_has_room(device):
-    cache = half_full(device)
+    cache = partly_filled_cache(device)
     with pytest.raises(ValueError, match="sequence 1 has 13, and pages for 16: assign it further"):
         cache.advance_host_lengths(4)
     with pytest.raises(TypeError, match="new_tokens is float, an int is wanted"):
@@ -609,9 +613,9 @@ def test_nothing_is_read_beside_the_page_table(format):
     """Where a sequence fills its pages, and there is no other behind it."""
     cache = new_cache(torch.device("cpu"), format, batch=2, kv_heads=1)
     cache.page_table = in_the_middle(cache.page_table)
-    with reads() as addresses:
+    with recorded_reads() as addresses:
         cache.append(*new_rows(cache, 2, 48))
-    assert beside(addresses, cache.page_table) == 0
+    assert reads_outside(addresses, cache.page_table) == 0
 
 
 @pytest.mark.large

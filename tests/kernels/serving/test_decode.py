@@ -17,7 +17,7 @@ from kernels.serving import decode
 from kernels.serving.cache import KVCache
 from kernels.serving.decode import decode_attention
 from tests.kernels.interpreter import needs_interpreter
-from tests.kernels.memory import ON_CPU, beside, in_the_middle, reads
+from tests.kernels.memory import ON_CPU, in_the_middle, reads_outside, recorded_reads
 from tests.kernels.prefilled import prefilled_with_nan
 from tests.kernels.serving.harness import (
     BF16,
@@ -25,11 +25,11 @@ from tests.kernels.serving.harness import (
     GPU,
     PORTABLE,
     Budget,
+    decode_budget_used,
     each_format,
     fill_with_nan,
     new_cache,
     queries,
-    used,
     write,
 )
 
@@ -43,11 +43,11 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
 @each_format("fp16", "fp8", "nvfp4")
-@pytest.mark.parametrize("new", [1, 3])
-def test_any_lengths_in_one_batch(new, format, dtype, kernel, device):
-    """None, one, one short of a page and of a block, a page, one past it; with new = 3 also fewer keys than tokens."""
+@pytest.mark.parametrize("new_tokens", [1, 3])
+def test_any_lengths_in_one_batch(new_tokens, format, dtype, kernel, device):
+    """None, one, one short of a page and of a block, a page, one past it; with 3 new tokens also fewer keys."""
     cache = new_cache(device, format, [0, 1, 15, 16, 17, 63, 64, 65, 0, 130, 2], head_dim=kernel.head_dim)
-    assert used(kernel.attention, queries(cache, dtype, new=new), cache) <= 1
+    assert decode_budget_used(kernel.attention, queries(cache, dtype, new_tokens=new_tokens), cache) <= 1
 
 
 @each_format("nvfp4")
@@ -55,7 +55,7 @@ def test_any_lengths_in_one_batch(new, format, dtype, kernel, device):
 def test_any_page_size(page_size, format, dtype, kernel, device):
     lengths = [page_size - 1, page_size + 1] if page_size > 64 else [page_size - 1, 0, page_size, page_size + 1, 1]
     cache = new_cache(device, format, lengths, head_dim=kernel.head_dim, page_size=page_size)
-    assert used(kernel.attention, queries(cache, dtype, new=2), cache) <= 1
+    assert decode_budget_used(kernel.attention, queries(cache, dtype, new_tokens=2), cache) <= 1
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_any_page_size(page_size, format, dtype, kernel, device):
 def test_any_head_dim(format, head_dim, device):
     """Also those that are no power of two, for which tiles are padded."""
     cache = new_cache(device, format, [70, 3], head_dim=head_dim)
-    assert used(PORTABLE.attention, queries(cache, FP16), cache) <= 1
+    assert decode_budget_used(PORTABLE.attention, queries(cache, FP16), cache) <= 1
 
 
 @GPU
@@ -77,27 +77,27 @@ def test_any_head_dim(format, head_dim, device):
 @pytest.mark.parametrize("head_dim", range(16, 257, 16))
 def test_every_head_dim(head_dim, format, dtype, device):
     cache = new_cache(device, format, [70, 3, 1000], head_dim=head_dim, kv_heads=2)
-    assert used(decode_attention, queries(cache, dtype, new=2), cache) <= 1
+    assert decode_budget_used(decode_attention, queries(cache, dtype, new_tokens=2), cache) <= 1
 
 
 @each_format("nvfp4")
 @pytest.mark.parametrize(
-    "group, new", [(1, 1), (3, 2), (4, 5), (8, 1), (16, 1), (20, 1), pytest.param(20, 7, marks=GPU)]
+    "group, new_tokens", [(1, 1), (3, 2), (4, 5), (8, 1), (16, 1), (20, 1), pytest.param(20, 7, marks=GPU)]
 )
-def test_queries_that_share_keys(group, new, format, dtype, kernel, device):
-    """Half a tile of them, a whole one, several, the last of which is not full.  A sequence shorter than ``new``."""
+def test_queries_that_share_keys(group, new_tokens, format, dtype, kernel, device):
+    """Half a tile of them, a whole one, several, the last of which is not full.  A sequence of fewer tokens."""
     cache = new_cache(device, format, [2, 66], kv_heads=2, head_dim=kernel.head_dim)
-    assert used(kernel.attention, queries(cache, dtype, group=group, new=new), cache) <= 1
+    assert decode_budget_used(kernel.attention, queries(cache, dtype, group=group, new_tokens=new_tokens), cache) <= 1
 
 
-@pytest.mark.parametrize("new", [0, 1, 3])
+@pytest.mark.parametrize("new_tokens", [0, 1, 3])
 @pytest.mark.parametrize("pages", [0, 4])
-def test_no_key_at_all(pages, new, kernel, device):
+def test_no_key_at_all(pages, new_tokens, kernel, device):
     """Also of a cache that has no page yet."""
     sizes = {"kv_heads": 1, "head_dim": kernel.head_dim, "pages": pages}
     cache = KVCache(torch.full((2, 3), -1), format="fp8", device=device, **sizes)
     fill_with_nan(cache, 0x7F)
-    q = queries(cache, FP16, new=new)
+    q = queries(cache, FP16, new_tokens=new_tokens)
     out, lse = kernel.attention(q, cache, return_lse=True)
     assert out.equal(torch.zeros_like(q)) and lse.equal(torch.full(q.shape[:-1], -torch.inf, device=device))
 
@@ -117,9 +117,9 @@ def test_nothing_is_read_beside_the_page_table():
     cache = new_cache(torch.device("cpu"), "fp16", [64, 32])
     cache.page_table = in_the_middle(cache.page_table[:, :2].contiguous()[1:])
     cache.lengths, cache.host_lengths = cache.lengths[1:].clone(), cache.host_lengths[1:]
-    with reads() as addresses:
-        assert used(PORTABLE.attention, queries(cache, FP16), cache) <= 1
-    assert beside(addresses, cache.page_table) == 0
+    with recorded_reads() as addresses:
+        assert decode_budget_used(PORTABLE.attention, queries(cache, FP16), cache) <= 1
+    assert reads_outside(addresses, cache.page_table) == 0
 
 
 @settings(deadline=None, derandomize=True, max_examples=4, phases=[Phase.generate])  # to shrink takes minutes
@@ -132,8 +132,8 @@ def test_any_shape_whatever(data):
     page_size = data.draw(st.sampled_from([16, 32]))
     sizes = {"kv_heads": data.draw(size(2)), "head_dim": 16 * data.draw(size(3)), "page_size": page_size}
     cache = new_cache(device, data.draw(st.sampled_from(["fp16", "fp8", "nvfp4"])), lengths, **sizes)
-    q = queries(cache, FP16, group=data.draw(size(9)), new=data.draw(size(4)))
-    assert used(decode_attention, q, cache) <= 1
+    q = queries(cache, FP16, group=data.draw(size(9)), new_tokens=data.draw(size(4)))
+    assert decode_budget_used(decode_attention, q, cache) <= 1
 
 
 # Numbers.
@@ -144,8 +144,8 @@ def test_any_shape_whatever(data):
 def test_any_scale(scale, format, dtype, kernel, device):
     """FP32 cannot tell 1e-46 from 0: all keys count the same."""
     cache = new_cache(device, format, [40, 65, 1], head_dim=kernel.head_dim)
-    q = queries(cache, dtype, new=2)
-    assert used(kernel.attention, q, cache, scale=scale) <= 1
+    q = queries(cache, dtype, new_tokens=2)
+    assert decode_budget_used(kernel.attention, q, cache, scale=scale) <= 1
     if abs(scale) < 1e-45:
         assert kernel.attention(q, cache, scale=scale).equal(kernel.attention(0 * q, cache))
 
@@ -158,9 +158,9 @@ def test_any_tensor_scale(scales, format, kernel, device):
     rows = [(k.to(device), v.to(device)) for k, v in rows]
     options = {"key_scale": key_scale, "value_scale": value_scale, "rows": rows}
     cache = new_cache(device, format, [70, 3], head_dim=kernel.head_dim, **options)
-    assert used(kernel.attention, queries(cache, FP16, size=1 / max(1, key_scale)), cache) <= 1
+    assert decode_budget_used(kernel.attention, queries(cache, FP16, size=1 / max(1, key_scale)), cache) <= 1
     if key_scale < 1:  # scores that matter
-        assert used(kernel.attention, queries(cache, FP16), cache, scale=0.1 / key_scale) <= 1
+        assert decode_budget_used(kernel.attention, queries(cache, FP16), cache, scale=0.1 / key_scale) <= 1
 
 
 SIZES = [(FP16, 1e-4), (FP16, 1e4)] + [pytest.param(BF16, size, marks=GPU) for size in (1e-30, 1e5, 1e30)]
@@ -171,10 +171,10 @@ SIZES = [(FP16, 1e-4), (FP16, 1e4)] + [pytest.param(BF16, size, marks=GPU) for s
 def test_queries_of_any_size(dtype, size, format, kernel, device):
     """FP16 subnormals, and BF16 that FP16 does not hold, beside a row of ordinary numbers and one of zeros."""
     cache = new_cache(device, format, [40, 66], head_dim=kernel.head_dim)
-    q = queries(cache, torch.float32, group=4, new=2, size=0.2)
+    q = queries(cache, torch.float32, group=4, new_tokens=2, size=0.2)
     q[:, 0] *= size
     q[:, 1] = 0
-    assert used(kernel.attention, q.to(dtype), cache, scale=1 / size) <= 1
+    assert decode_budget_used(kernel.attention, q.to(dtype), cache, scale=1 / size) <= 1
     if size > 1:  # one key takes it all
         q = q[:, :1, -1:].to(dtype)
         out, v = kernel.attention(q, cache, scale=1.0), [cache.gather(i)[1][0] for i in range(2)]
@@ -194,7 +194,7 @@ def test_what_is_not_finite_goes_where_it_should(which, place, format, dtype, nu
     """To the rows to which the FP64 reference takes it, and to no other head or sequence."""
     rows = [torch.randn(2, 2, n, kernel.head_dim, device=device) / 4 for n in (40, 70)]
     cache = new_cache(device, format, [40, 70], kv_heads=2, head_dim=kernel.head_dim, rows=rows)
-    q = queries(cache, dtype, group=1, new=2)
+    q = queries(cache, dtype, group=1, new_tokens=2)
     before = kernel.attention(q, cache)
     rows[1][which, 0, place, 3] = number
     write(cache, 1, *rows[1])
@@ -207,7 +207,7 @@ def test_what_is_not_finite_goes_where_it_should(which, place, format, dtype, nu
 
 def test_a_query_that_is_not_finite_spoils_its_own_row_alone(kernel, device):
     cache = new_cache(device, "fp8", [40, 70], head_dim=kernel.head_dim)
-    q = queries(cache, FP16, group=3, new=2)
+    q = queries(cache, FP16, group=3, new_tokens=2)
     expected = kernel.attention(q, cache)
     q[1, 0, 0, 3], q[0, 2, 1, 4] = torch.nan, torch.inf
     out = kernel.attention(q, cache)
@@ -220,7 +220,7 @@ def test_a_query_that_is_not_finite_spoils_its_own_row_alone(kernel, device):
 def test_what_is_not_used_does_not_matter(format, dtype, kernel, device):
     """Not a bit of it: rows past the length, pages of nobody."""
     cache = new_cache(device, format, [17, 70], kv_heads=2, head_dim=kernel.head_dim)
-    q = queries(cache, dtype, group=1, new=2)
+    q = queries(cache, dtype, group=1, new_tokens=2)
     unused = torch.ones(cache.pages, cache.page_size, dtype=torch.bool)
     for pages, length in zip(cache.host_pages, cache.host_lengths, strict=True):
         for position in range(length):
@@ -236,7 +236,7 @@ def test_what_is_not_used_does_not_matter(format, dtype, kernel, device):
 
 def test_strides_of_queries_change_nothing(kernel, device):
     cache = new_cache(device, "fp16", [40, 3], head_dim=kernel.head_dim)
-    q = queries(cache, FP16, group=3, new=2)
+    q = queries(cache, FP16, group=3, new_tokens=2)
     strided = q.permute(3, 2, 1, 0).contiguous().permute(3, 2, 1, 0)
     assert kernel.attention(strided, cache).equal(kernel.attention(q, cache))
 

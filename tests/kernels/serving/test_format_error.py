@@ -7,7 +7,7 @@ from kernels.formats.block import quantize
 from kernels.reference import oracle
 from kernels.serving.decode import decode_attention
 from tests.kernels.serving.harness import SCHEMES, new_cache
-from tests.kernels.serving.wrong import in_parts
+from tests.kernels.serving.wrong import split_kv_attention
 
 # Rows that are masked may hold anything; what becomes of them may overflow, and is stored nowhere.
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -75,8 +75,8 @@ def error_of_format(format, data, device, *, attention=decode_attention, **facto
 
 @pytest.mark.parametrize("format, data", BOUNDS)
 def test_the_error_of_a_format(format, data, kernel, device):
-    least, most = BOUNDS[format, data]
-    assert least < error_of_format(format, data, device, attention=kernel.attention) < most
+    low, high = BOUNDS[format, data]
+    assert low < error_of_format(format, data, device, attention=kernel.attention) < high
 
 
 @pytest.mark.parametrize("data", [gaussian, outlier_channels, mean_subtracted])
@@ -84,15 +84,18 @@ def test_the_error_of_a_format(format, data, kernel, device):
 @pytest.mark.parametrize("factor", [0.5, 1.5])
 @pytest.mark.parametrize("name", ["key_scale", "value_scale"])
 def test_a_wrong_scale_is_out_of_bounds(name, factor, format, data, device):
-    assert error_of_format(format, data, device, attention=in_parts, **{name: factor}) > BOUNDS[format, data][1]
+    assert (
+        error_of_format(format, data, device, attention=split_kv_attention, **{name: factor}) > BOUNDS[format, data][1]
+    )
 
 
 @pytest.mark.parametrize("format", ["fp8", "nvfp4"])
 def test_keys_without_their_mean_lose_less_and_mean_the_same(format, device):
     q, k, v = torch.randn(1, 4, 1, 64).double(), *torch.randn(2, 1, 4, 256, 64)
-    of_both = [oracle(q, *data(k.double(), v.double())) for data in (constant_channels, mean_subtracted)]
-    torch.testing.assert_close(*of_both, rtol=0, atol=1e-10)
-    with_mean, without = (
-        error_of_format(format, data, device, attention=in_parts) for data in (constant_channels, mean_subtracted)
+    outputs = [oracle(q, *data(k.double(), v.double())) for data in (constant_channels, mean_subtracted)]
+    torch.testing.assert_close(*outputs, rtol=0, atol=1e-10)
+    error_with_mean, error_without_mean = (
+        error_of_format(format, data, device, attention=split_kv_attention)
+        for data in (constant_channels, mean_subtracted)
     )
-    assert without < with_mean / 2.5
+    assert error_without_mean < error_with_mean / 2.5

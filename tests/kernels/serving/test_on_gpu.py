@@ -18,12 +18,12 @@ from tests.kernels.serving.harness import (
     SCALES,
     SCHEMES,
     Budget,
+    decode_budget_used,
     each_format,
     fill_with_nan,
     new_cache,
     queries,
     random_rows,
-    used,
     write,
 )
 
@@ -45,10 +45,10 @@ def test_both_kernels_on_the_same_inputs(format, dtype, head_dim, page_size, cas
     """Up to 8 rows of queries in a tile, and up to 16."""
     lengths = [1000, 0, 63, 64, 65, 1, 127, 128, 129, 257]
     cache = new_cache(device, format, lengths, kv_heads=2, head_dim=head_dim, page_size=page_size)
-    for group, new in cases:
-        budget = Budget(queries(cache, dtype, group=group, new=new), cache)
-        assert max(budget.used(PORTABLE.attention)) <= 1
-        assert max(budget.used(HOPPER.attention)) <= 1
+    for group, new_tokens in cases:
+        budget = Budget(queries(cache, dtype, group=group, new_tokens=new_tokens), cache)
+        assert max(budget.fractions_used(PORTABLE.attention)) <= 1
+        assert max(budget.fractions_used(HOPPER.attention)) <= 1
 
 
 @GPU
@@ -73,7 +73,7 @@ def test_a_hopper_gpu_takes_its_own_kernel(format, head_dim, monkeypatch, device
 def test_one_batch_from_1_to_131072_keys(format, dtype, kernel, device):
     lengths = [131072, 1, 0, 4096, 131071, 65, 33333]
     cache = new_cache(device, format, lengths, kv_heads=2, head_dim=kernel.head_dim, page_size=64)
-    assert used(kernel.attention, queries(cache, dtype, group=4, new=2), cache) <= 1
+    assert decode_budget_used(kernel.attention, queries(cache, dtype, group=4, new_tokens=2), cache) <= 1
 
 
 @GPU
@@ -84,7 +84,7 @@ def test_all_of_the_gpu_the_same_again_bit_for_bit(sequences, length, format, dt
     lengths = [length - i % 5 * 13 for i in range(sequences)]
     cache = new_cache(device, format, lengths, kv_heads=8, head_dim=kernel.head_dim, page_size=64)
     budget = Budget(queries(cache, dtype, group=4), cache)
-    assert max(budget.used(kernel.attention)) <= 1
+    assert max(budget.fractions_used(kernel.attention)) <= 1
     first = kernel.attention(budget.q, cache, return_lse=True)
     for _ in range(20):
         with prefilled_with_nan():
@@ -98,7 +98,7 @@ def test_more_sequences_than_programs(format, dtype, kernel, device):
     """So that some are merged and some are not, in one launch; and 150 sequences are no power of two."""
     lengths = [0, 1, 16, 17, 64, 65, 100, 128, 129, 150] * 15
     cache = new_cache(device, format, lengths, kv_heads=3, head_dim=kernel.head_dim)
-    assert used(kernel.attention, queries(cache, dtype, group=3, new=2), cache) <= 1
+    assert decode_budget_used(kernel.attention, queries(cache, dtype, group=3, new_tokens=2), cache) <= 1
 
 
 @GPU
@@ -109,7 +109,7 @@ def test_a_captured_graph_sees_the_cache_grow(format, dtype, kernel, device):
     options = SCALES if format in SCHEMES else {}
     cache = KVCache(table, kv_heads=2, head_dim=kernel.head_dim, page_size=16, format=format, device=device, **options)
     fill_with_nan(cache, 0xFF)
-    q = queries(cache, dtype, group=4, new=2)
+    q = queries(cache, dtype, group=4, new_tokens=2)
     kernel.attention(q, cache)  # compiled
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
@@ -121,11 +121,11 @@ def test_a_captured_graph_sees_the_cache_grow(format, dtype, kernel, device):
         graph.replay()
         return tuple(x.clone() for x in result)
 
-    for new, sequences in ((0, None), (1, [2]), (2, None), (14, [0, 2]), (47, None), (1, None), (100, [1])):
-        k, v = torch.randn(2, 3 if sequences is None else len(sequences), 2, new, kernel.head_dim, device=device)
+    for new_tokens, sequences in ((0, None), (1, [2]), (2, None), (14, [0, 2]), (47, None), (1, None), (100, [1])):
+        k, v = torch.randn(2, 3 if sequences is None else len(sequences), 2, new_tokens, kernel.head_dim, device=device)
         cache.append(k, v, sequences)
-        q.copy_(queries(cache, dtype, group=4, new=2))
-        assert used(replayed, q, cache) <= 1
+        q.copy_(queries(cache, dtype, group=4, new_tokens=2))
+        assert decode_budget_used(replayed, q, cache) <= 1
     assert cache.host_lengths == [64, 150, 65]
 
 
@@ -157,7 +157,7 @@ def test_a_whole_step_of_decode_is_one_graph(format, dtype, kernel, device):
             x.copy_(torch.randn_like(x))
         graph.replay()
         assert cache.lengths.tolist() == cache.host_lengths == [17 + step, 3 + step, 152 + step]
-        assert used(replayed, q, cache) <= 1
+        assert decode_budget_used(replayed, q, cache) <= 1
     assert cache.gather(1)[0].shape == (2, 22, kernel.head_dim)
 
 
@@ -223,7 +223,7 @@ def test_pages_lie_beyond_2_to_the_31_bytes(format, kernel, device):
     cache = KVCache(table, kv_heads=8, head_dim=head_dim, format=format, device=device, **SCALES)
     for sequence, length in enumerate((70, 128)):
         write(cache, sequence, *random_rows(cache, length))
-    assert used(kernel.attention, queries(cache, FP16, group=2), cache) <= 1
+    assert decode_budget_used(kernel.attention, queries(cache, FP16, group=2), cache) <= 1
 
 
 @pytest.mark.large
@@ -244,6 +244,6 @@ def test_decode_reads_what_append_wrote(format, kernel, device):
     """A prompt, then a token at a time."""
     sizes = {"kv_heads": 2, "head_dim": kernel.head_dim}
     cache = KVCache(torch.randperm(20).view(2, 10), format=format, device=device, **sizes, **SCALES)
-    for new in (60, 1, 1, 1, 1, 1, 70):
-        cache.append(*torch.randn(2, 2, 2, new, kernel.head_dim, device=device))
-        assert used(kernel.attention, queries(cache, BF16, new=min(new, 4)), cache) <= 1
+    for new_tokens in (60, 1, 1, 1, 1, 1, 70):
+        cache.append(*torch.randn(2, 2, 2, new_tokens, kernel.head_dim, device=device))
+        assert decode_budget_used(kernel.attention, queries(cache, BF16, new_tokens=min(new_tokens, 4)), cache) <= 1

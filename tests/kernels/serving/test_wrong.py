@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.kernels.serving.harness import BF16, FP16, HOPPER, Budget, new_cache, queries
-from tests.kernels.serving.wrong import WRONG, WRONG_LSE, in_parts
+from tests.kernels.serving.wrong import WRONG, WRONG_LSE, split_kv_attention
 
 # Rows that are masked may hold anything; what becomes of them may overflow, and is stored nowhere.
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -30,23 +30,23 @@ def budgets():
     budgets = {}
     for name, (format, dtype, lengths, options) in CASES.items():
         cache = new_cache(device, format, lengths, kv_heads=2, head_dim=head_dim)
-        q = queries(cache, dtype, group=3, new=3, size=options.get("size", 1.0))
+        q = queries(cache, dtype, group=3, new_tokens=3, size=options.get("size", 1.0))
         budgets[name] = Budget(q, cache, scale=options.get("scale"))
     return budgets
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_right_kernel_is_accepted(name, kernel, budgets):
-    assert max(budgets[name].used(in_parts)) <= 1
+    assert max(budgets[name].fractions_used(split_kv_attention)) <= 1
     if CASES[name][1] == FP16 or torch.cuda.is_available():
-        assert max(budgets[name].used(kernel.attention)) <= 1
+        assert max(budgets[name].fractions_used(kernel.attention)) <= 1
 
 
 @pytest.mark.parametrize("mistake", WRONG)
 def test_a_wrong_output_is_rejected(mistake, budgets):
-    assert any(budget.used(WRONG[mistake])[0] > 1 for budget in budgets.values())
+    assert any(budget.fractions_used(WRONG[mistake])[0] > 1 for budget in budgets.values())
 
 
 @pytest.mark.parametrize("mistake", WRONG_LSE)
 def test_a_wrong_lse_is_rejected(mistake, budgets):
-    assert any(budget.used(WRONG_LSE[mistake])[1] > 1 for budget in budgets.values())
+    assert any(budget.fractions_used(WRONG_LSE[mistake])[1] > 1 for budget in budgets.values())

@@ -91,26 +91,26 @@ def interpret(kernel, grid: int, arguments, options) -> None:
     compiled = {name: value.fn for name, value in vars(tl).items() if isinstance(value, JITFunction)}
     with (
         patch.dict(vars(tl), {name: InterpretedFunction(function) for name, function in compiled.items()}),
-        patch.object(interpreter, "_patch_lang", partial(put_back_together, [], interpreter._patch_lang)),
+        patch.object(interpreter, "_patch_lang", partial(restore_together, [], interpreter._patch_lang)),
     ):
         InterpretedFunction(kernel.fn)[grid,](*arguments, **options)
 
 
-def put_back_together(changes: list, change, function) -> SimpleNamespace:
+def restore_together(changes: list, change, function) -> SimpleNamespace:
     """As ``change`` of the interpreter; who puts back its own changes, the kernel, puts back all, the last first."""
     if (changed := change(function)) is not None:  # None where it was changed for this function already
         changes.append(changed)
     return SimpleNamespace(restore=lambda: [changes.pop().restore() for _ in range(len(changes))])
 
 
-def names_of(module: str, imports: dict, made: dict[str, dict]) -> dict:
+def names_of(module: str, imports: dict, namespaces: dict[str, dict]) -> dict:
     """A module's names, with what Triton made of its functions undone, and its imports replaced."""
-    if module not in made:
-        names = made[module] = {}
+    if module not in namespaces:
+        names = namespaces[module] = {}
         for name, value in vars(sys.modules[module]).items():
             if isinstance(getattr(value, "fn", None), FunctionType):
-                module_names = names_of(value.fn.__module__, imports, made)
+                module_names = names_of(value.fn.__module__, imports, namespaces)
                 value = FunctionType(value.fn.__code__, module_names, name, value.fn.__defaults__)
             names[name] = value.value if isinstance(value, constexpr) else value
         names |= imports
-    return made[module]
+    return namespaces[module]

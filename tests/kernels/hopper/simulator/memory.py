@@ -41,7 +41,7 @@ class Tile:
         return block(self.memory.clone())
 
     def store(self, numbers) -> None:
-        self.threads.me.unfenced.append((self.memory, numbers.reshape(self.memory.shape)))
+        self.threads.current_worker.unfenced.append((self.memory, numbers.reshape(self.memory.shape)))
         self.memory.fill_(torch.nan)
 
     def watch(self) -> Callable[[], None]:
@@ -60,18 +60,18 @@ class Barrier:
     """An mbarrier: a phase ends when all have arrived and all bytes have come."""
 
     def __init__(self, threads: Threads):
-        self.threads, self.count, self.left, self.bytes, self.phase = threads, None, None, 0, 0
+        self.threads, self.count, self.arrivals_left, self.bytes, self.phase = threads, None, None, 0, 0
 
     def init(self, count: int) -> None:
-        self.count = self.left = count
+        self.count = self.arrivals_left = count
 
     def change(self, arrivals: int = 0, bytes: int = 0) -> None:
-        self.left -= arrivals
+        self.arrivals_left -= arrivals
         self.bytes += bytes
-        if self.left < 0:
+        if self.arrivals_left < 0:
             raise Race("more arrivals than a phase has")
-        if self.left == self.bytes == 0:
-            self.left, self.phase = self.count, self.phase + 1
+        if self.arrivals_left == self.bytes == 0:
+            self.arrivals_left, self.phase = self.count, self.phase + 1
 
     def wait(self, bit) -> None:
         """Returns once the phase of that bit has ended, which is all that the GPU knows of it."""
@@ -98,7 +98,7 @@ class TmaTensor:
         nbytes = self.dtype.itemsize * torch.Size(descriptor.block_shape).numel()
         self.block_type = SimpleNamespace(shape=descriptor.block_shape, nbytes=nbytes)
 
-    def places(self, coordinates) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    def overlap(self, coordinates) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
         """What a tile and the tensor have in common: where it lies in the tile, and in the tensor."""
         in_tile, in_tensor = [], []
         for begin, tile, size in zip(map(int, coordinates), self.block_type.shape, self.tensor.shape, strict=True):
@@ -113,7 +113,7 @@ class PendingStore:
     """A copy out of shared memory: its tile is read at some time, and later what was read is written."""
 
     def __init__(self, tensor: TmaTensor, coordinates, tile: Tile, adding: bool):
-        self.tensor, self.places, self.adding = tensor, tensor.places(coordinates), adding
+        self.tensor, self.overlap, self.adding = tensor, tensor.overlap(coordinates), adding
         self.tile, self.check = tile, tile.watch()
         self.is_read = self.is_written = False
 
@@ -122,11 +122,11 @@ class PendingStore:
 
     def read(self, threads: Threads) -> None:
         self.check()
-        self.numbers, self.is_read = self.tile.memory[self.places[0]].clone(), True
+        self.numbers, self.is_read = self.tile.memory[self.overlap[0]].clone(), True
         threads.begin(self.write)
 
     def write(self) -> None:
-        destination = self.tensor.tensor[self.places[1]]
+        destination = self.tensor.tensor[self.overlap[1]]
         destination.copy_(self.numbers + destination if self.adding else self.numbers)
         self.is_written = True
 

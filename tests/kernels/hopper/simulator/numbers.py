@@ -31,11 +31,11 @@ def floor_divide(x: int, y: int) -> Scalar:
 
 
 def _scalar(operation: Callable) -> Callable:
-    def found(*operands):
+    def scalar_operation(*operands):
         result = operation(*operands)
         return result if result is NotImplemented else Scalar(result)
 
-    return found
+    return scalar_operation
 
 
 for _name in ("add", "sub", "mul", "and", "or", "xor", "lshift", "rshift"):

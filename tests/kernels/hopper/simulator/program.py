@@ -24,13 +24,13 @@ from tests.kernels.hopper.simulator.threads import Threads
 
 
 class Program:
-    """place: its number in a grid of so many programs
+    """program_id: its number in a grid of so many programs
 
     ``functions``: what it has its warps do, once its kernel has been called.
     """
 
-    def __init__(self, place: int, programs: int, threads: Threads):
-        self.place, self.programs, self.threads = Scalar(place), Scalar(programs), threads
+    def __init__(self, program_id: int, programs: int, threads: Threads):
+        self.program_id, self.programs, self.threads = Scalar(program_id), Scalar(programs), threads
         self.functions: list[Callable[[], None]] = []
 
     def names(self) -> dict:
@@ -58,7 +58,7 @@ class Program:
             float16=torch.float16, bfloat16=torch.bfloat16, float32=torch.float32, int32=torch.int32, int64=torch.int64,
             constexpr=None, NVMMADistributedLayout=ignore, NVMMASharedLayout=ignore, DotOperandLayout=ignore,
             SliceLayout=ignore,
-            allocate_shared_memory=self.allocate, program_id=lambda axis: self.place,
+            allocate_shared_memory=self.allocate, program_id=lambda axis: self.program_id,
             num_programs=lambda axis: self.programs, warp_specialize=self.specialize, to_tensor=Scalar,
             static_range=range, static_assert=check_assert, where=where, minimum=minimum, maximum=maximum,
             cdiv=lambda x, y: floor_divide(x + y - 1, y),
@@ -84,7 +84,7 @@ class Program:
     # TMA.
 
     def fetch(self, tensor: TmaTensor, coordinates, barrier: Barrier, tile: Tile) -> None:
-        in_tile, in_tensor = tensor.places(coordinates)
+        in_tile, in_tensor = tensor.overlap(coordinates)
 
         def copy() -> None:
             tile.memory.zero_()
@@ -96,22 +96,22 @@ class Program:
 
     def store(self, tensor: TmaTensor, coordinates, tile: Tile, adding: bool = False) -> None:
         pending = PendingStore(tensor, coordinates, tile, adding)
-        self.threads.me.pending_stores.append(pending)
+        self.threads.current_worker.pending_stores.append(pending)
         pending.begin(self.threads)
         self.threads.pause()
 
-    def store_wait(self, left: int) -> None:
+    def store_wait(self, allowed_pending: int) -> None:
         """Until the tiles of all but the last so many of this thread's copies have been read."""
-        pending = self.threads.me.pending_stores
-        earlier = pending[: max(0, len(pending) - left)]
+        pending = self.threads.current_worker.pending_stores
+        earlier = pending[: max(0, len(pending) - allowed_pending)]
         self.threads.pause(lambda: all(copy.is_read for copy in earlier))
 
     def fence(self) -> None:
         """What this thread has stored to shared memory is there for wgmma and TMA."""
-        if self.threads.me:  # no thread has stored anything before they run
-            for memory, numbers in self.threads.me.unfenced:
+        if self.threads.current_worker:  # no thread has stored anything before they run
+            for memory, numbers in self.threads.current_worker.unfenced:
                 memory.copy_(numbers)
-            self.threads.me.unfenced.clear()
+            self.threads.current_worker.unfenced.clear()
 
     # Barriers, and counters in global memory.
 
@@ -121,7 +121,7 @@ class Program:
 
     def read_acquired(self, counter: Pointer) -> Scalar:
         """Who looks again waits for another number: looking on would be no waiting."""
-        polled, address = self.threads.me.polled, int(counter.offset)
+        polled, address = self.threads.current_worker.polled, int(counter.offset)
         last = polled.get(address)
         self.threads.pause(lambda: counter.load() != last)
         polled[address] = counter.load()
@@ -129,7 +129,7 @@ class Program:
 
     def release_semaphore(self, semaphore: Pointer) -> None:
         """Once all that this thread gave is in global memory."""
-        pending = [*self.threads.me.pending_stores]
+        pending = [*self.threads.current_worker.pending_stores]
         self.threads.pause(lambda: all(copy.is_written for copy in pending))
         semaphore.add(1)
 
@@ -138,14 +138,14 @@ class Program:
     def multiply(self, left, right, total, use_acc: bool = True, is_async: bool = False) -> Product:
         assert is_async
         product = Product(left, right, total, use_acc)
-        self.threads.me.products.append(product)
+        self.threads.current_worker.products.append(product)
         return product
 
-    def wait_for_products(self, left: int, deps: tuple):
+    def wait_for_products(self, allowed_pending: int, deps: tuple):
         """Until all but the last so many of this thread's have ended."""
         self.threads.pause()
-        products = self.threads.me.products
-        while len(products) > left:
+        products = self.threads.current_worker.products
+        while len(products) > allowed_pending:
             products.pop(0).finish()
         values = tuple(x if isinstance(x, Product) and x.value is None else value_of(x) for x in deps)
         return values[0] if len(values) == 1 else values

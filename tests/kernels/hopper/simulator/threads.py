@@ -22,7 +22,7 @@ class Worker:
 
     def __init__(self, number: int, speed: float):
         self.number, self.speed = number, speed
-        self.goes = threading.Semaphore(0)
+        self.may_run = threading.Semaphore(0)
         self.condition: Callable[[], bool] | None = None
         self.ended = False
         self.products: list = []  # of wgmma, not yet waited for, in the order in which they began
@@ -40,14 +40,14 @@ class Threads:
     def __init__(self, seed: int):
         self.rng = random.Random(seed)
         self.copies: dict[Callable[[], None], float] = {}  # under way, and how soon they are drawn
-        self.back = threading.Semaphore(0)
-        self.own = threading.local()
+        self.control = threading.Semaphore(0)
+        self.thread_local = threading.local()
         self.failed: BaseException | None = None
 
     @property
-    def me(self) -> Worker | None:
+    def current_worker(self) -> Worker | None:
         """The thread that asks; None before they run."""
-        return getattr(self.own, "worker", None)
+        return getattr(self.thread_local, "worker", None)
 
     def run(self, functions: Iterable[Callable[[], None]]) -> None:
         """Raises what any of them raises; Hangs where none can go on."""
@@ -56,23 +56,25 @@ class Threads:
             worker = Worker(number, self.speed())
             workers[worker] = threading.Thread(target=self._work, args=(worker, function), daemon=True)
             workers[worker].start()
-        alive = [*workers]
-        while (alive or self.copies) and not self.failed:
-            ready = [worker for worker in alive if worker.condition is None or worker.condition()]
-            if not ready and not self.copies:
-                self.failed = Hangs(f"{len(alive)} threads wait for ever: {[worker.number for worker in alive]}")
+        live_workers = [*workers]
+        while (live_workers or self.copies) and not self.failed:
+            ready_workers = [worker for worker in live_workers if worker.condition is None or worker.condition()]
+            if not ready_workers and not self.copies:
+                self.failed = Hangs(
+                    f"{len(live_workers)} threads wait for ever: {[worker.number for worker in live_workers]}"
+                )
                 break
-            weights = [worker.speed for worker in ready] + [*self.copies.values()]
-            [chosen] = self.rng.choices([*ready, *self.copies], weights)
+            weights = [worker.speed for worker in ready_workers] + [*self.copies.values()]
+            [chosen] = self.rng.choices([*ready_workers, *self.copies], weights)
             if isinstance(chosen, Worker):
-                chosen.goes.release()
-                self.back.acquire()
-                alive = [worker for worker in alive if not worker.ended]
+                chosen.may_run.release()
+                self.control.acquire()
+                live_workers = [worker for worker in live_workers if not worker.ended]
             else:
                 del self.copies[chosen]
                 self._do(chosen)
-        for worker in alive:
-            worker.goes.release()
+        for worker in live_workers:
+            worker.may_run.release()
             workers[worker].join()
         if self.failed:
             raise self.failed
@@ -89,8 +91,8 @@ class Threads:
             self.failed = error
 
     def _work(self, worker: Worker, function: Callable[[], None]) -> None:
-        self.own.worker = worker
-        worker.goes.acquire()
+        self.thread_local.worker = worker
+        worker.may_run.acquire()
         if self.failed:
             return
         try:
@@ -100,19 +102,19 @@ class Threads:
         if not self.failed and not all(copy.is_read for copy in worker.pending_stores):
             self.failed = Race("a thread ended before its copies out of shared memory were read")
         worker.ended = True
-        self.back.release()
+        self.control.release()
 
     def pause(self, condition: Callable[[], bool] | None = None) -> None:
         """Lets others go on, and returns when this thread's turn has come and the condition holds."""
-        me = self.me
-        if me is None:
+        current_worker = self.current_worker
+        if current_worker is None:
             return
-        me.condition = condition
-        self.back.release()
-        me.goes.acquire()
+        current_worker.condition = condition
+        self.control.release()
+        current_worker.may_run.acquire()
         if self.failed:
             raise Ended
-        me.condition = None
+        current_worker.condition = None
 
     def begin(self, copy: Callable[[], None]) -> None:
         """Has it done at some time from now on, soon or much later."""
