@@ -9,6 +9,7 @@
     run_tracer        runs beside a snippet: where it runs, and which of our functions and kernels ran
     processes         the Jupyter kernels of a snippet: one, or one for each GPU
     record_snippet    one snippet, run and recorded
+    __main__          the command: what is stale or missing, recorded
 
 Reading runs nothing. ``make record`` and ``make random`` make the records; figures, facts, pages and tests read them.
 """

@@ -74,7 +74,7 @@ class Record:
 
 
 def rerun_command(name: str) -> str:
-    return f"run it on a GPU with: .venv/bin/python -m scripts.record {name}"
+    return f"run it on a GPU with: .venv/bin/python -m scripts.records {name}"
 
 
 @memoized

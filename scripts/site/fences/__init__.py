@@ -207,7 +207,7 @@ class Fences:
             return Markup('<div class="hb-record">{}</div>').format(ran)  # so the field above the tables finds it too
         tables = outputs.EMPTY.join(map(outputs.folded_table_html, record.tables()))
         return Markup(
-            '<div class="hb-record">{}<p>The command: <code>.venv/bin/python -m scripts.record {}</code></p>{}</div>'
+            '<div class="hb-record">{}<p>The command: <code>.venv/bin/python -m scripts.records {}</code></p>{}</div>'
         ).format(ran, name, tables or Markup("<p>It prints text alone.</p>"))
 
     @fence()

@@ -14,7 +14,7 @@ from scripts.records.record_file import write
 from scripts.records.snippets import is_code
 
 collect_ignore = ["miniature"]  # its tests are for the project
-TODAYS = ["scripts/__init__.py", "scripts/record.py", "scripts/gpu_tests.py", "kernels/bench/hardware.py"]
+TODAYS = ["scripts/__init__.py", "scripts/gpu_tests.py", "kernels/bench/hardware.py"]
 WHERE = dict.fromkeys(("driver", "cuda", "torch", "triton", "python", "date"), "0")
 WHERE |= {"gpu": "NVIDIA H200", "commit": "0123abcd", "interpreter": False}
 
@@ -55,7 +55,7 @@ class Project:
         return self.path(name).read_bytes()
 
     def start(self, *command: str, **environment: str) -> Popen:
-        """Starts a command in the project, by default of this Python: ``-m scripts.record``."""
+        """Starts a command in the project, by default of this Python: ``-m scripts.records``."""
         changes_a_run = ("TRITON_INTERPRET", "PYTEST_CURRENT_TEST")  # the second switches a part of ipykernel off
         inherited = {name: value for name, value in os.environ.items() if name not in changes_a_run}
         own = {"PATH": f"{self.root / 'bin'}{os.pathsep}{os.environ['PATH']}", "COMMIT": "0123abcd"}

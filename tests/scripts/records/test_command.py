@@ -22,7 +22,7 @@ def recorded(tmp_path_factory):
     project.write("snippets/behind.toml", 'chain = "It needs a day."')
     for name in SNIPPETS:
         project.pretend(name)
-    project.ran = project.run("-m", "scripts.record", "--all", GPUS="3", JUPYTER_PATH=str(project.root / "jupyter"))
+    project.ran = project.run("-m", "scripts.records", "--all", GPUS="3", JUPYTER_PATH=str(project.root / "jupyter"))
     return project
 
 
@@ -36,7 +36,7 @@ def test_every_snippet_is_recorded_a_line_each(recorded):
     *lines, last = recorded.ran.stdout.splitlines()
     assert [line.split()[:2] for line in lines] == [[f"{n}/3", name] for n, name in enumerate(SNIPPETS, start=1)]
     assert all(float(line.split()[2]) > 0 for line in lines) and last == "take out of snippets/behind.toml: chain"
-    assert recorded.run("-m", "scripts.record").stdout == "every snippet's record is current\n"
+    assert recorded.run("-m", "scripts.records").stdout == "every snippet's record is current\n"
 
 
 def test_outputs_are_beside_their_cells_in_order_and_text_between_two_is_one(read):
@@ -110,7 +110,7 @@ def test_a_commit_has_a_plus_once_code_has_changed(project):
 
 
 CHECK = "import sys; sys.modules |= dict.fromkeys(['nbclient', 'jupyter_client', 'ipykernel', 'torch']); "
-CHECK += "from scripts.record import main; sys.exit(main(['--check', *sys.argv[1:]]))"
+CHECK += "from scripts.records.__main__ import main; sys.exit(main(['--check', *sys.argv[1:]]))"
 
 
 def test_check_says_what_would_stop_a_build_and_needs_no_jupyter(project):
@@ -153,7 +153,7 @@ def test_what_cannot_be_kept_is_named_and_the_old_record_is_left(project, first,
         project.snippet(tag, "")
         before[tag] = project.pretend(tag)
         project.snippet(tag, first + cell, tag)
-    run = project.run("-m", "scripts.record", *cells, "chain", GPUS="2")
+    run = project.run("-m", "scripts.records", *cells, "chain", GPUS="2")
     nothing, *told = run.stderr.split("not recorded: ")
     assert run.returncode == 1 and not nothing.strip() and project.reader().read("chain")
     for (tag, (_, *said)), each in zip(cells.items(), told, strict=True):
@@ -168,7 +168,7 @@ ONE_GPU = "ranks runs in one process for each GPU, and there is one GPU here: it
 def test_what_is_stale_runs_and_there_are_too_few_gpus(project, stale, gpus, said):
     for name in {*SNIPPETS} - {stale}:
         project.pretend(name)
-    run = project.run("-m", "scripts.record", GPUS=gpus)
+    run = project.run("-m", "scripts.records", GPUS=gpus)
     assert run.stdout.split()[:2] == ["1/1", stale] and run.returncode == 1
     assert said in run.stderr and not project.path(stale).exists()
 
@@ -177,7 +177,7 @@ def test_interrupted_the_old_record_is_left(project):
     project.snippet("long", "")
     before = project.pretend("long")
     project.snippet("long", "import time\n\nopen('running', 'w').close()\ntime.sleep(60)")
-    process = project.start("-m", "scripts.record", "long")
+    process = project.start("-m", "scripts.records", "long")
     while not (project.root / "running").exists():
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)

@@ -12,7 +12,7 @@ from scripts.records.record_file import write_atomically
 RECORD = "snippets/chapter/chain.record.ipynb"
 BEHIND, LISTED = "snippets/behind.toml", 'chain = "It needs a day."'
 NEVER, STALE = "snippet chain has never run", "the record of chain is stale: kernels.base, snippet changed"
-COMMAND = ".venv/bin/python -m scripts.record chain"
+COMMAND = ".venv/bin/python -m scripts.records chain"
 HOW = f"; run it on a GPU with: {COMMAND}, or list it in snippets/behind.toml with a reason"
 
 

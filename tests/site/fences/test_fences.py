@@ -138,7 +138,7 @@ def test_an_output_that_no_page_can_show_stops_the_build(renderer):
 def test_record_shows_every_table_folded_and_its_command(renderer):
     page = renderer.render(RECORD)
     assert page.find(class_="hb-folded").summary.get_text() == "times: 2 rows n, time, note"
-    assert page.find("code").get_text() == ".venv/bin/python -m scripts.record first"
+    assert page.find("code").get_text() == ".venv/bin/python -m scripts.records first"
     renderer.record = record_of()
     assert "It prints text alone." in renderer.render(RECORD).get_text()
 

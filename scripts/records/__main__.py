@@ -19,7 +19,7 @@ from scripts.records.root import Unfit
 
 def main(arguments: list[str] | None = None) -> int:
     title = __doc__.partition("\n")[0]
-    parser = argparse.ArgumentParser(prog=".venv/bin/python -m scripts.record", description=title)
+    parser = argparse.ArgumentParser(prog=".venv/bin/python -m scripts.records", description=title)
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--all", action="store_true", help="also those whose record is current")
     which.add_argument("--check", action="store_true", help="run nothing; say what would stop a build, exit 1 if any")
