@@ -34,7 +34,7 @@ class KernelDied(RecordError):
 async def execute(name: str, cells: list[NotebookNode], ranks: int) -> dict:
     """Runs a snippet's code cells and gives them their outputs; returns where they ran, and what was executed.
 
-    Raises ``Unfit`` if no record can be made on this machine, and RecordError if a cell raises or writes to stderr.
+    Raises ``UnsuitableMachine`` if no record can be made here, and RecordError if a cell raises or writes to stderr.
     """
     with tempfile.TemporaryDirectory() as folder:
         processes = [

@@ -17,7 +17,7 @@ class Stale(RecordError):
     """The source changed since the record was made."""
 
 
-class Unfit(RecordError):
+class UnsuitableMachine(RecordError):
     """No record can be made on this machine."""
 
 
