@@ -38,7 +38,7 @@ def test_the_minutes_of_a_sheet_and_of_its_shorter_versions_add_up(sheet):
     marks = "`<!-- step 5 min, 30: 4, 20: 3 -->`, 0 is the whole lesson"
     assert sums == wanted, f"{path_of(sheet)}: the minutes of its steps add up to {sums}, not {wanted} ({marks})"
     for step in STEPS[sheet]:
-        assert all(0 < minutes <= step.minutes[0] for minutes in step.minutes.values()), step.draw
+        assert all(0 < minutes <= step.minutes[0] for minutes in step.minutes.values()), step.drawing
 
 
 @pytest.mark.parametrize("sheet", STEPS)
@@ -67,7 +67,7 @@ def test_a_line_to_say_is_one_breath_and_each_step_answers_a_why(sheet):
         long = [line for line in lines if len(line.split()) > BREATH]
         assert not long, f"{path_of(sheet)}: more than {BREATH} words to say in one breath: {long}"
         answers = any("why" in line.lower() for line in lines) or "?" in " ".join(lines)
-        assert not lines or answers, f"{path_of(sheet)}: no line asks why in the step {step.draw}"
+        assert not lines or answers, f"{path_of(sheet)}: no line asks why in the step {step.drawing}"
 
 
 @pytest.mark.parametrize("sheet", STEPS)
@@ -120,6 +120,6 @@ def test_the_square_goes_up_in_the_minute_that_the_talk_says():
     (begins,) = [
         start
         for start, step in zip(sheets.start_minutes(STEPS["talk"]), STEPS["talk"], strict=True)
-        if "The square goes up" in step.draw
+        if "The square goes up" in step.drawing
     ]
     assert int(minute) == begins

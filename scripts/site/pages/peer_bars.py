@@ -19,7 +19,7 @@ from scripts.site.fences import outputs
 
 HEAD_DIMS = (64, 128, 256)
 HEAD_DIM, HEADS, TOKENS = 128, 16, 16384  # of the bars
-COUNTS = {"forward": ("attention_flops", "qkvo_bytes"), "backward": ("backward_flops", "backward_bytes")}
+COST_FUNCTIONS = {"forward": ("attention_flops", "qkvo_bytes"), "backward": ("backward_flops", "backward_bytes")}
 
 
 class Panel(NamedTuple):
@@ -89,7 +89,7 @@ def roofline_limit(panel: Panel, library: dict[str, ModuleType], record: Record)
     """What no form can beat in a panel's setting, in FLOP/s, on the GPU of its run."""
     batch = TOKENS // panel.n
     cost, chip = library["cost"], getattr(library["hardware"], record.chip)
-    work, bytes_moved = (getattr(cost, name) for name in COUNTS[panel.direction])
+    work, bytes_moved = (getattr(cost, name) for name in COST_FUNCTIONS[panel.direction])
     flops = work(panel.n, HEAD_DIM, HEADS, batch)
     intensity = flops / bytes_moved(panel.n, HEAD_DIM, 2, HEADS, batch)
     return cost.attainable(intensity, chip["bf16 peak"].value, chip["hbm bandwidth"].value)

@@ -77,8 +77,8 @@ class Renderer:
 
     def __init__(self, root, config):
         self.root, self.first_line = root, 1
-        self.shelf = FakeReader(root, first=record_of(PRINTED, shown(TABLE)), second=NEVER)
-        self.fences = Fences(self.shelf, FakeReader(root, first=record_of(earlier=True), second=NEVER), LIBRARY)
+        self.reader = FakeReader(root, first=record_of(PRINTED, shown(TABLE)), second=NEVER)
+        self.fences = Fences(self.reader, FakeReader(root, first=record_of(earlier=True), second=NEVER), LIBRARY)
         self.config = SimpleNamespace(
             markdown_extensions=list(config.markdown_extensions), mdx_configs=dict(config.mdx_configs)
         )
@@ -86,11 +86,11 @@ class Renderer:
 
     @property
     def record(self):
-        return self.shelf.kept["first"]
+        return self.reader.kept["first"]
 
     @record.setter
     def record(self, record):
-        self.shelf.kept["first"] = record
+        self.reader.kept["first"] = record
 
     @property
     def page(self):
@@ -103,7 +103,7 @@ class Renderer:
     def keep_suite(self, *runs):
         """Each run: where it was, and what became of its files."""
         files = {
-            path: outcome | {"ran": RAN | where, "digest": digest_of_file(self.shelf.modules, path)}
+            path: outcome | {"ran": RAN | where, "digest": digest_of_file(self.reader.modules, path)}
             for where, outcomes in runs
             for path, outcome in outcomes.items()
         }
@@ -111,7 +111,7 @@ class Renderer:
 
     def keep_cases(self, **kept):
         save_outcomes(
-            self.root, RANDOM_CASES, {"ran": RAN, "digest": digest_of_random_cases(self.shelf.modules)} | kept
+            self.root, RANDOM_CASES, {"ran": RAN, "digest": digest_of_random_cases(self.reader.modules)} | kept
         )
 
     def html(self, text, is_earlier=False):

@@ -43,7 +43,7 @@ def test_source_quotes_a_symbol_or_a_part_of_it_and_says_where_it_is(renderer, m
     assert page.pre.get_text() == (text or (renderer.root / "kernels/state.py").read_text())
     assert page.find(class_="filename").get_text() == f"kernels/state.py · lines {where}"
     assert page.find(class_="linenos")["data-linenos"].strip() == where.partition("–")[0]  # noqa: RUF001
-    assert page.find(class_="hb-source")["data-quote"] == mark and renderer.page.quoted == [mark]
+    assert page.find(class_="hb-source")["data-quote"] == mark and renderer.page.quoted_symbols == [mark]
 
 
 def test_source_quotes_of_a_lab_its_start_and_a_solution_and_no_more(renderer):
@@ -280,7 +280,7 @@ def in_ranks(renderer):
 
 
 def commands(renderer):
-    page = BeautifulSoup(renderer.fences.about("first"), "html.parser")
+    page = BeautifulSoup(renderer.fences.snippet_notes("first"), "html.parser")
     assert [a["href"] for a in page.select("a[download]")] == [f"../first.{kind}" for kind in ("py", "ipynb", "zip")]
     return [code.get_text() for code in page.find_all("code")], page.get_text()
 
@@ -300,7 +300,7 @@ def test_of_several_gpus_is_said_how_many_what_links_them_and_how_to_start_them(
     assert said[-1] == run_command and "starts one process for each GPU, or two on the CPU" in text
     for name in ("first.ipynb", "LICENSE"):
         (in_ranks.root / name).touch()
-    archive.write(in_ranks.root / "first.zip", "first", in_ranks.shelf)
+    archive.write(in_ranks.root / "first.zip", "first", in_ranks.reader)
     assert run_command in ZipFile(in_ranks.root / "first.zip").read("first/README.txt").decode()
 
 

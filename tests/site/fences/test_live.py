@@ -36,7 +36,7 @@ def test_a_state_takes_columns_of_a_record_and_the_page_says_where_it_ran(render
     figure, state = started(renderer)
     assert state == {"key": "20.5 -0.25 0.100097656", "value": "1.25 -3 0.5", "louder": "2"}
     assert figure.select_one(".hb-live__says") and figure.find("figcaption").text == "A block."
-    assert len(figure.select(".hb-provenance")) == 1 and renderer.page.shown == {"first"}
+    assert len(figure.select(".hb-provenance")) == 1 and renderer.page.shown_snippets == {"first"}
 
 
 def test_selectors_choose_rows_and_a_format_prints_each(renderer):

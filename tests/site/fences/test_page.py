@@ -73,7 +73,7 @@ def test_a_name_that_only_begins_alike_was_not_executed(renderer):
 )
 def test_code_that_changed_since_all_its_runs_or_has_none_yet_is_marked(renderer, first, second, quoted, said):
     kept = [each if each is NEVER else record_of(executed=MERGED, **each) for each in (first, second)]
-    renderer.shelf.kept = dict(zip(("first", "second"), kept, strict=True))
+    renderer.reader.kept = dict(zip(("first", "second"), kept, strict=True))
     text = f"{LINK}, {OTHER}\n\n{source(quoted)}\n{source(quoted)}"
     if said is None:
         assert QUOTED in renderer.refused(text)
@@ -85,7 +85,7 @@ def test_code_that_changed_since_all_its_runs_or_has_none_yet_is_marked(renderer
     "link, words", [("nothing", "line 1: there is no snippet nothing"), ("second", "line 1: it can't be read")]
 )
 def test_a_record_that_cannot_be_read_stops_the_build_where_it_is_linked(renderer, link, words):
-    renderer.shelf.kept["second"] = records.RecordError("it can't be read")
+    renderer.reader.kept["second"] = records.RecordError("it can't be read")
     assert renderer.refused(f"[run](../snippets/{link}.ipynb)\n\n{source(STATE)}").startswith(words)
 
 
