@@ -4,41 +4,41 @@ from __future__ import annotations
 
 from scripts.facts import compares, words
 
-EXPECTED_AND_PEAK = ("expected", "peak")  # columns: what we count beforehand, and what PyTorch's allocator says
-TRAINING_WORDS = 65_536  # words
+COUNTED = ("expected", "peak")  # columns: what we count beforehand, and what PyTorch's allocator says
+TRAINED = 65_536  # words
 
 
 def _agree(rows: list[dict], form: str = "") -> str:
     """Says how well both columns agree, in the rows that have both; the names are the table's."""
-    one, other = [column for column in rows[0] if column in EXPECTED_AND_PEAK]
+    one, other = [column for column in rows[0] if column in COUNTED]
     pairs = [(row[one], row[other]) for row in rows if row[one] and row[other] and (not form or row["form"] == form)]
     return words.agreement(pairs, one, other, "byte")
 
 
 def _peak(rows: list[dict], form: str) -> words.Range:
-    (row,) = [row for row in rows if row["form"] == form and row["n"] == TRAINING_WORDS]
+    (row,) = [row for row in rows if row["form"] == form and row["n"] == TRAINED]
     return words.with_margin(row["peak"], "exact")
 
 
-@compares("prefill_memory.forward", form_column="", forms=EXPECTED_AND_PEAK)
+@compares("prefill_memory.forward", form_column="", forms=COUNTED)
 def three_lines_as_counted(rows: list[dict]) -> str:
     """Says how well the peaks of the three lines agree with the formula, at every length that fits."""
     return _agree(rows, form="attention")
 
 
-@compares("prefill_memory.forward", form_column="", forms=EXPECTED_AND_PEAK)
+@compares("prefill_memory.forward", form_column="", forms=COUNTED)
 def flash_as_counted(rows: list[dict]) -> str:
     """Says how well the peaks of FlashAttention agree with the formula, at every length."""
     return _agree(rows, form="flash_attention")
 
 
-@compares("balloon.sentences", form_column="", forms=EXPECTED_AND_PEAK)
+@compares("balloon.sentences", form_column="", forms=COUNTED)
 def sentences_as_counted(rows: list[dict]) -> str:
     """Says how well the peaks agree with the formula, for every number of sentences that fits."""
     return _agree(rows)
 
 
-@compares("balloon.limit", form_column="", forms=EXPECTED_AND_PEAK)
+@compares("balloon.limit", form_column="", forms=COUNTED)
 def limit_as_counted(rows: list[dict]) -> str:
     """Says how well the peaks agree with the formula, at every length that was tried for the limit."""
     return _agree(rows)

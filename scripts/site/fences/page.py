@@ -23,7 +23,7 @@ CODE = re.compile(r"<code\b.*?</code>", re.DOTALL)
 REVERSED_QUOTE = re.compile("</span>(&ldquo;|&lsquo;|[“‘])")  # noqa: RUF001  (an opening quotation mark that closes)
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 SNIPPET_LINK = re.compile(r'<a\b[^>]*\bhref="[^"]*\bsnippets/(\w+)(?:\.ipynb|/)')
-MARKDOWN_LINK = re.compile(r"\[(?P<words>[^\]]*)\]\((?P<target>[^)\s#]*)[^)]*\)(?P<behind> \(chapter \d+\))?")
+LINK = re.compile(r"\[(?P<words>[^\]]*)\]\((?P<target>[^)\s#]*)[^)]*\)(?P<behind> \(chapter \d+\))?")
 SPAN = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)")  # code in a line
 LITERAL = re.compile(r"(?<!`)(``+)(?!`).+?(?<!`)\1(?!`)")  # and such as may show a value instead of asking it
 TYPED_HTML = re.compile(
@@ -130,7 +130,7 @@ class PageContext:
 
     def check_chapter_numbers(self, numbers: dict[str, int]) -> None:
         """Compares the number that is typed in a link to a chapter, or in brackets behind it, with its own."""
-        for link in MARKDOWN_LINK.finditer(blank_out(COMMENT, self.text)):
+        for link in LINK.finditer(blank_out(COMMENT, self.text)):
             chapter = chapter_of(posixpath.normpath(posixpath.join(posixpath.dirname(self.source), link["target"])))
             for typed in re.findall(r"[Cc]hapter (\d+)", f"{link['words']}{link['behind']}"):
                 if chapter in numbers and numbers[chapter] != int(typed):
