@@ -1,4 +1,4 @@
-"""The Jupyter kernels that run a snippet: one, or one for each GPU, and then all run each cell at the same time.
+"""Runs a snippet in a Jupyter kernel, or in one for each GPU, which then all run each cell at the same time.
 
 With several, we keep what rank 0 shows, and the others must show nothing. When one fails we end the others: they may be
 waiting for it.

@@ -1,4 +1,4 @@
-"""One snippet, run in Jupyter kernels of its own, cell by cell, and recorded: whole or not at all."""
+"""Runs one snippet in Jupyter kernels of its own, cell by cell, and records it: whole or not at all."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Where the rooms are, and what can be wrong with a snippet or its record."""
+"""The root of the repository, and the errors of a snippet or its record."""
 
 from pathlib import Path
 

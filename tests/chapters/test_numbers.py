@@ -1,5 +1,6 @@
-"""No figure has a number of its own: what it plots is in a table that it reads, or follows from tables, constants
-of chips and what kernels.bench counts. Change these, and it changes.
+"""No figure has a number of its own: change what it reads and what it counts with, and what it plots changes.
+
+What it reads are tables; what it counts with, constants of chips and the functions of kernels.bench.
 
 Not seen: a wrong row, column or formula, and a text in which rounding hides the change. Powers of two are sizes and may
 stand in a figure; what else it places itself is listed in tests/chapters/NAME/expected.toml.

@@ -1,4 +1,4 @@
-"""The text of a symbol of the library, or what a file is for, read from the file without importing it."""
+"""Quotes a symbol of the library, or what a file is for, from the file without importing it."""
 
 from __future__ import annotations
 

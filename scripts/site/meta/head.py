@@ -1,4 +1,4 @@
-"""What other programs say of a page when somebody searches for it or sends it: its title, how it begins, its card."""
+"""Sets what other programs say of a page that is searched for or sent: its title, how it begins, its card."""
 
 from __future__ import annotations
 

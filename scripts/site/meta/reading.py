@@ -1,4 +1,4 @@
-"""How long a page takes to read."""
+"""Counts a page's words, and says how long it takes to read."""
 
 from __future__ import annotations
 

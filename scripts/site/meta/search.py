@@ -1,4 +1,4 @@
-"""What the search is told of a page: how much its kind weighs, and its words without TeX and what runs printed."""
+"""Sets what the search knows of a page: how much its kind weighs, and its words without TeX and outputs."""
 
 from __future__ import annotations
 

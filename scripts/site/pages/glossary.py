@@ -1,4 +1,4 @@
-"""The glossary's terms as abbreviations, which Material explains wherever they are used."""
+"""Turns the glossary's terms into abbreviations, which Material explains wherever they are used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The labs as pages know them: what ``about.toml`` says, read without importing a lab."""
+"""Reads ``about.toml`` of each lab without importing the lab, and writes the lab as a notebook."""
 
 from __future__ import annotations
 

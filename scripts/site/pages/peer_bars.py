@@ -1,5 +1,7 @@
-"""What leads the measurements: our kernels beside others, as bars; and, over all settings of the same runs, how many
-times as fast ours are. Which runs, and what the forms are called, the page says in its front matter.
+"""Draws the bars that lead the measurements, our kernels beside others, and says how many times as fast ours are.
+
+The second is over all settings of the same runs. Which runs, and what the forms are called, the page says in its front
+matter.
 
 Bars are a table, so that they need no script, can be read aloud and stand on paper. What is compared is of one run.
 """

@@ -1,4 +1,4 @@
-"""The whiteboard sheets: what a writer typed as steps, laid out with the board as it looks after each.
+"""Lays out the whiteboard sheets: what a writer typed as steps, with the board as it looks after each.
 
 In ``docs/chapters/NAME/sheet.md`` a step is
 

@@ -1,4 +1,4 @@
-"""Snippets as pages: mkdocs-jupyter renders notebooks of today's cells and the recorded outputs; their downloads."""
+"""Makes a page of each snippet, today's cells with the recorded outputs, by mkdocs-jupyter; and its downloads."""
 
 from __future__ import annotations
 
