@@ -29,7 +29,7 @@ help:  ## what can be called
 
 site:  ## build the site into site/; with a GPU, first run what is stale or missing; PREVIEW=1 shows what is stale or missing with a mark
 	$(SETUP) site
-	@if nvidia-smi > /dev/null 2>&1 && ! $(RUN) scripts.record --check; then $(MAKE) --no-print-directory record || \
+	@if nvidia-smi > /dev/null 2>&1 && ! $(RUN) scripts.records --check; then $(MAKE) --no-print-directory record || \
 		echo "Not recorded, see above. A stale record that snippets/behind.toml doesn't list stops the build."; fi
 	@$(MKDOCS) build --strict --site-dir build/site
 	@rm -rf site && mv build/site site  # a build that stops leaves the last site as it was
@@ -92,7 +92,7 @@ worksheet:  ## an example with fresh numbers and its key, into build/worksheets:
 
 record:  ## run on this machine's GPU the snippets and the kernels' tests whose record is stale or missing; ALL=1 runs all
 	$(SETUP) record
-	@$(RUN) scripts.record $(if $(ALL),--all); snippets=$$?; $(RUN) scripts.gpu_tests $(if $(ALL),--all) && exit $$snippets
+	@$(RUN) scripts.records $(if $(ALL),--all); snippets=$$?; $(RUN) scripts.gpu_tests $(if $(ALL),--all) && exit $$snippets
 
 random:  ## draw random cases of the kernels for a minute on this machine's GPU, if their record is stale or missing; ALL=1 always
 	$(SETUP) record

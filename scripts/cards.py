@@ -100,7 +100,7 @@ def document(card: Card) -> str:
     style, name, title, text = STYLE, "", CONFIG.site_name, PROMISE
     if card.chapter:
         style, name = STYLE + WIDE_DRAWING_STYLE, f'<span class="name">{title}</span>'
-        title, text = card.chapter.numbered, question(card.chapter)
+        title, text = card.chapter.numbered_title, question(card.chapter)
     return (
         f"<!doctype html><style>:root {{{colours}}}{style}</style>"
         f'<div class="words">{logo}{name}<h1>{escape(title)}</h1>'

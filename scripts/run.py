@@ -24,7 +24,7 @@ SNIPPETS = {path.stem: path for path in (Path(__file__).parents[1] / "snippets")
 
 def main(name: str, board: bool = False) -> None:
     if board:
-        return show_board(name)
+        return print_board(name)
     if name not in SNIPPETS:
         sys.exit(f"There is no snippet {name!r}; there are: {', '.join(sorted(SNIPPETS))}")
     script = SNIPPETS[name]
@@ -37,7 +37,7 @@ def main(name: str, board: bool = False) -> None:
     runpy.run_path(str(script), run_name="__main__")
 
 
-def show_board(name: str) -> None:
+def print_board(name: str) -> None:
     from scripts.chapters import demo
 
     if name not in demo.chapters():
@@ -45,12 +45,12 @@ def show_board(name: str) -> None:
     print("\n".join(demo.lines(name)))
 
 
-def gpu_notice(source: str, why: str = "torch finds no GPU") -> str:
+def gpu_notice(source: str, reason: str = "torch finds no GPU") -> str:
     """What to expect of a snippet on a machine without a GPU."""
     switched_on = 'os.environ["TRITON_INTERPRET"] =' in source or os.environ.get("TRITON_INTERPRET") == "1"
     if "TRITON_INTERPRET" in source and switched_on:
-        return f"{why}: Triton's interpreter runs the kernels on the CPU, which can take a minute.\n"
-    return f"{why}: what only a GPU can measure is left out.\n"
+        return f"{reason}: Triton's interpreter runs the kernels on the CPU, which can take a minute.\n"
+    return f"{reason}: what only a GPU can measure is left out.\n"
 
 
 def run_in_ranks(script: Path, gpus: int) -> int:

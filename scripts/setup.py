@@ -64,8 +64,8 @@ def advice(output: str) -> str:
     return next(matching, "The lines above say why.")
 
 
-def run(*command: str | Path, or_else: str = "", cwd: Path = ROOT, **environment: str) -> None:
-    """Runs a command with its output shown; where it fails, says what to do, and what to do `or_else`."""
+def run(*command: str | Path, remedy: str = "", cwd: Path = ROOT, **environment: str) -> None:
+    """Runs a command with its output shown; where it fails, says what to do, and the `remedy` of this one."""
     words = [str(word) for word in command]
     path = f"{os.environ['PATH']}{os.pathsep}{VENV / 'bin'}"  # last: the venv's npm is for those who have none
     stderr_text, environment = "", os.environ | {"PATH": path} | environment
@@ -81,7 +81,7 @@ def run(*command: str | Path, or_else: str = "", cwd: Path = ROOT, **environment
             raise
     if child.returncode:
         failed = f"{' '.join(words)}\nfailed with exit status {child.returncode}."
-        raise SetupError("\n".join(filter(None, [failed, advice(stderr_text), or_else])))
+        raise SetupError("\n".join(filter(None, [failed, advice(stderr_text), remedy])))
 
 
 @contextmanager
@@ -136,8 +136,8 @@ def apt(*packages: str) -> None:
     else:
         raise SetupError(f"This needs root, or sudo. {by_hand}")
     quiet = "DEBIAN_FRONTEND=noninteractive"
-    run(*sudo, "apt-get", "update", or_else=by_hand)
-    run(*sudo, "env", quiet, "apt-get", "install", "-y", "--no-install-recommends", *packages, or_else=by_hand)
+    run(*sudo, "apt-get", "update", remedy=by_hand)
+    run(*sudo, "env", quiet, "apt-get", "install", "-y", "--no-install-recommends", *packages, remedy=by_hand)
 
 
 def virtual_environment() -> None:
@@ -258,7 +258,7 @@ def playwright_chromium() -> str:
     by_hand = "Install Chromium or Google Chrome by hand and call again: one that is installed is taken."
     may_install = os.geteuid() == 0 or (shutil.which("sudo") and sys.stdin.isatty())
     with_libraries = ["--with-deps"] if may_install and shutil.which("apt-get") else []
-    run(PYTHON, "-m", "playwright", "install", *with_libraries, "chromium", or_else=by_hand)
+    run(PYTHON, "-m", "playwright", "install", *with_libraries, "chromium", remedy=by_hand)
     print_path = (
         "from playwright.sync_api import sync_playwright as p\nwith p() as p: print(p.chromium.executable_path)"
     )

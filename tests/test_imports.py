@@ -32,7 +32,7 @@ SHARED = {
     )
 }
 # Make records, on a GPU; what reads a record doesn't import them.
-MAKE_RECORDS = {f"scripts.records.{name}" for name in ("processes", "record_snippet", "run_tracer")}
+MAKE_RECORDS = {f"scripts.records.{name}" for name in ("__main__", "processes", "record_snippet", "run_tracer")}
 # Grimp doesn't see what is run by its path or imported by name: these files, and what they may import of our rooms.
 BY_NAME = {
     "scripts/chapters/**/*.py": {"scripts.records", "scripts.facts", *SHARED, *MEASURES},

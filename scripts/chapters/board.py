@@ -1,4 +1,4 @@
-"""The marker: a whiteboard as it looks after each step, what is new in one colour.
+"""Draws a whiteboard as it looks after each step: what is new is in one colour.
 
 A sheet's board is a script, ``scripts/chapters/online_softmax/board.py``, whose function ``board()`` takes a
 ``Board`` from step to step.  Places are in pixels of a picture of 480 by 270, from its upper left corner.  Whatever

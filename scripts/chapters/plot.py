@@ -1,4 +1,4 @@
-"""What figures share: styles of traces, axes, menus, ladders, roofs. What's drawn, each figure says itself.
+"""Makes what figures share: styles of traces, axes, menus, ladders, roofs. What's drawn, each figure says itself.
 
 Nothing here sets a colour, a font or a margin: docs/javascripts/charts.js does, when it knows the scheme and the width.
 A trace says what it is by its role. ``accent`` is the one highlight, for what the finding is about; ``ink`` is what

@@ -1,4 +1,4 @@
-"""Fresh numbers for the examples worked by hand: a worksheet without its key, and the key.
+"""Makes worksheets: the examples worked by hand with fresh numbers, without the key, and with it.
 
 A chapter's own script, ``online_softmax/worksheet.py``, has a function ``worksheet(draw)`` that takes its numbers
 from ``draw``, a ``random.Random``, and returns a ``Worksheet``, or None where they do not come out evenly: with what is

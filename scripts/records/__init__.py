@@ -4,11 +4,12 @@
     digest            what a run depends on: its text and the modules that it reaches
     snippets          scripts in percent cells
     record_file       one record: read, checked, written
-    reader            the one door: read, table, compose, faults
+    reader            all reading goes through it: read, table, compose, faults
     kernel_outcomes   what became of the kernels' tests and of random cases
     run_tracer        runs beside a snippet: where it runs, and which of our functions and kernels ran
     processes         the Jupyter kernels of a snippet: one, or one for each GPU
     record_snippet    one snippet, run and recorded
+    __main__          the command: what is stale or missing, recorded
 
 Reading runs nothing. ``make record`` and ``make random`` make the records; figures, facts, pages and tests read them.
 """

@@ -1,4 +1,4 @@
-"""What a run depends on: its own text, and every module of kernels/ and tests/ that it reaches by imports.
+"""Hashes what a run depends on: its own text, and every module of kernels/ and tests/ that it reaches by imports.
 
 One rule, for snippets and for tests. Of a module we hash what Python parses, without what no run depends on: layout,
 comments, docstrings, what `raise` is given, and the names of local variables. It's the same on every Python.

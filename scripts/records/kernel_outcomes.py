@@ -65,7 +65,7 @@ def random_cases(root: Path, modules: Modules) -> tuple[dict | None, bool]:
 
 
 def load_outcomes(root: Path, path: str) -> dict:
-    """Returns a stored file, {} without one; raises RecordError if it can't be read, was edited, or ``why_unfit``."""
+    """Returns a stored file, {} without one; raises RecordError if it can't be read, was edited or is no record."""
     remedy = "run the tests on a GPU again"
     try:
         stored = json.loads((root / path).read_text(encoding="utf-8"))

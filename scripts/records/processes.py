@@ -1,4 +1,4 @@
-"""The Jupyter kernels that run a snippet: one, or one for each GPU, and then all run each cell at the same time.
+"""Runs a snippet in a Jupyter kernel, or in one for each GPU, which then all run each cell at the same time.
 
 With several, we keep what rank 0 shows, and the others must show nothing. When one fails we end the others: they may be
 waiting for it.
@@ -34,7 +34,7 @@ class KernelDied(RecordError):
 async def execute(name: str, cells: list[NotebookNode], ranks: int) -> dict:
     """Runs a snippet's code cells and gives them their outputs; returns where they ran, and what was executed.
 
-    Raises ``Unfit`` if no record can be made on this machine, and RecordError if a cell raises or writes to stderr.
+    Raises ``UnsuitableMachine`` if no record can be made here, and RecordError if a cell raises or writes to stderr.
     """
     with tempfile.TemporaryDirectory() as folder:
         processes = [

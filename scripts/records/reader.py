@@ -1,4 +1,4 @@
-"""The one door to snippets and their records, and the rule that a record is current or listed as behind."""
+"""Reads snippets and their records for all others, and has the rule that a record is current or listed as behind."""
 
 from __future__ import annotations
 

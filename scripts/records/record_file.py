@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 
 from kernels.bench.hardware import chip_of
 from scripts.records.digest import memoized
-from scripts.records.root import ROOT, RecordError, Unfit
+from scripts.records.root import ROOT, RecordError, UnsuitableMachine
 from scripts.records.snippets import is_code
 
 METADATA = "attention_handbook"  # where a notebook's metadata holds the provenance
@@ -74,12 +74,12 @@ class Record:
 
 
 def rerun_command(name: str) -> str:
-    return f"run it on a GPU with: .venv/bin/python -m scripts.record {name}"
+    return f"run it on a GPU with: .venv/bin/python -m scripts.records {name}"
 
 
 @memoized
 def parse(name: str, text: str, earlier: bool = False) -> Record:
-    """Returns the record in a file's text; raises RecordError if it can't be read, was edited, or ``why_unfit``."""
+    """Returns the record in a file's text; raises RecordError if it can't be read, was edited, or ``why_no_record``."""
     subject = f"the record of {name}"
     try:
         notebook = nbformat.reads(text, as_version=4)
@@ -95,14 +95,14 @@ def parse(name: str, text: str, earlier: bool = False) -> Record:
 
 
 def check_integrity(checksum_then: str, checksum_now: str, provenance: dict, subject: str, remedy: str) -> None:
-    """Raises RecordError about ``subject`` if it was edited, or if ``why_unfit`` has a reason."""
+    """Raises RecordError about ``subject`` if it was edited, or if ``why_no_record`` has a reason."""
     if checksum_then != checksum_now:
         raise RecordError(f"{subject} was changed after it was made: its checksum fails; {remedy}")
-    if fault := why_unfit(provenance):
+    if fault := why_no_record(provenance):
         raise RecordError(f"{subject} was made {fault}; {remedy}")
 
 
-def why_unfit(provenance: dict) -> str | None:
+def why_no_record(provenance: dict) -> str | None:
     """Returns why what ran there is no record; None if it is one: from a commit, on a GPU that the registry knows."""
     if provenance.get("interpreter"):
         return "in Triton's interpreter, because TRITON_INTERPRET is set"
@@ -120,9 +120,9 @@ def why_unfit(provenance: dict) -> str | None:
 
 
 def refuse_unfit(subject: str, provenance: dict) -> None:
-    """Raises Unfit if what runs there makes no record."""
-    if fault := why_unfit(provenance):
-        raise Unfit(f"{subject} would run {fault}. Nothing was recorded")
+    """Raises UnsuitableMachine if what runs there makes no record."""
+    if fault := why_no_record(provenance):
+        raise UnsuitableMachine(f"{subject} would run {fault}. Nothing was recorded")
 
 
 def checksum(provenance: dict, contents: object) -> str:

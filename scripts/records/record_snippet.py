@@ -1,4 +1,4 @@
-"""One snippet, run in Jupyter kernels of its own, cell by cell, and recorded: whole or not at all."""
+"""Runs one snippet in Jupyter kernels of its own, cell by cell, and records it: whole or not at all."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ def record_snippet(name: str) -> None:
     """Runs one snippet and writes its record.
 
     Raises:
-        Unfit: if no record can be made on this machine.
+        UnsuitableMachine: if no record can be made on this machine.
         RecordError: if the snippet raises, writes to stderr, shows an absolute path or too much, executes nothing of
             kernels/, switches Triton's interpreter on, or is edited meanwhile. The old record stays as it was.
     """

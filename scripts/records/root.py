@@ -1,4 +1,4 @@
-"""Where the rooms are, and what can be wrong with a snippet or its record."""
+"""The root of the repository, and the errors of a snippet or its record."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ class Stale(RecordError):
     """The source changed since the record was made."""
 
 
-class Unfit(RecordError):
+class UnsuitableMachine(RecordError):
     """No record can be made on this machine."""
 
 

@@ -1,4 +1,4 @@
-"""Snippets: scripts in percent cells, snippets/CHAPTER/NAME.py, and the notebooks that they are."""
+"""Reads snippets, scripts in percent cells, snippets/CHAPTER/NAME.py, and makes notebooks of them."""
 
 import copy
 import re

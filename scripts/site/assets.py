@@ -1,6 +1,4 @@
-"""What the site serves of other people's work: Plotly, KaTeX, lit-html, copied from node_modules, never committed; and
-Material's stylesheet with ours in one file.
-"""
+"""Copies Plotly, KaTeX and lit-html from node_modules into the site, and puts all stylesheets into one file."""
 
 from __future__ import annotations
 

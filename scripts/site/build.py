@@ -150,7 +150,7 @@ class Build(BasePlugin):
         html = LINE_ID.sub('<span class="hb-line">', self.fences.page.check(html, self.reader))
         if anchors := ANCHOR.findall(html):  # MkDocs sees no anchor in what a fence returns
             page.present_anchor_ids |= set(anchors)
-        html = tables.wrap(drawings.inline(html, page.file.src_uri))
+        html = tables.wrap_tables(drawings.inline(html, page.file.src_uri))
         html = glossary.remove_abbreviations_in_headings(html)
         drawings.check_callouts(html, page.file.src_uri, self.settings["callouts"])
         if page.file.src_uri.startswith("whiteboard/") or navigation.sheet_name(page.file.src_uri):

@@ -1,4 +1,4 @@
-"""What MkDocs calls first: each build of the site belongs to an object of its own.
+"""The functions that MkDocs calls: each build of the site belongs to an object of its own.
 
 `mkdocs serve` reads this file once: a change here wants a restart.
 """

@@ -6,8 +6,8 @@ from contextlib import nullcontext
 import pytest
 
 from scripts.site.pages import sheets
-from tests.chapters.another_run import another_run
 from tests.chapters.expected import EXPECTED
+from tests.chapters.perturbed_records import perturbed_records
 
 ANSWERS = [
     pytest.param(name, answer, id=f"{name}-{answer['step']}")
@@ -17,7 +17,7 @@ ANSWERS = [
 
 
 @pytest.mark.parametrize(("name", "answer"), ANSWERS)
-@pytest.mark.parametrize("run", [nullcontext, another_run], ids=["today", "another run"])
+@pytest.mark.parametrize("run", [nullcontext, perturbed_records], ids=["today", "another run"])
 def test_an_answer_is_not_shown_with_its_question(name, answer, run):
     with run():
         new = [ink for ink in sheets.draw_board(name).ink if ink.step == answer["step"]]

@@ -13,8 +13,8 @@ from scripts.chapters import demo
 from scripts.facts.quantities import is_earlier
 from scripts.records import ROOT, Reader, Record
 from scripts.site.pages import sheets
-from tests.chapters.another_run import another_run
 from tests.chapters.expected import EXPECTED
+from tests.chapters.perturbed_records import perturbed_records
 
 SHEETS = sheets.sheet_pages(ROOT)
 DEMOS = {chapter: snippet for snippet, chapter in demo.chapters().items()}
@@ -49,7 +49,7 @@ def board_and_known(name: str) -> tuple[set[str], set[str], list[float]]:
     return {number for number in written if not re.fullmatch(r"-?\d", number)}, known, recorded
 
 
-def unknown(written: set[str], known: set[str], recorded: list[float]) -> set[str]:
+def unknown_numbers(written: set[str], known: set[str], recorded: list[float]) -> set[str]:
     def was_recorded(number: str) -> bool:
         digits = len(number.partition(".")[2])
         return any(f"{value * unit:.{digits}f}" == number for value in recorded for unit in (1, 1e3, 1e-3, 100))
@@ -67,7 +67,7 @@ def board_numbers(name: str) -> set[str]:
 )
 def test_a_number_that_another_run_would_change_is_typed_nowhere(name):
     measured = board_numbers(name)
-    with another_run():
+    with perturbed_records():
         measured -= board_numbers(name)
     page = MARKS.sub("", SHEETS[name].read_text(encoding="utf-8"))
     labels = EXPECTED.get(name.replace("-", "_"), {}).get("labels", "")
@@ -77,7 +77,7 @@ def test_a_number_that_another_run_would_change_is_typed_nowhere(name):
 
 @pytest.mark.parametrize("name", SHEETS)
 def test_each_number_of_a_board_is_known(name):
-    nowhere = unknown(*board_and_known(name))
+    nowhere = unknown_numbers(*board_and_known(name))
     place = f"tests/chapters/{name.replace('-', '_')}/expected.toml"
     assert not nowhere, f"{nowhere}: if these are labels, list them in {place}"
 
@@ -87,5 +87,5 @@ def test_a_number_with_another_last_digit_is_found():
     for name in SHEETS:
         written, known, recorded = board_and_known(name)
         other = {number[:-1] + str((int(number[-1]) + 3) % 10) for number in written if len(number) > 2}
-        found, changed = found + len(unknown(other, known, recorded)), changed + len(other)
+        found, changed = found + len(unknown_numbers(other, known, recorded)), changed + len(other)
     assert found >= 0.7 * changed > 100  # a record has many numbers, and two digits are soon among them

@@ -60,18 +60,18 @@ def test_every_sheet_has_one_demo_and_each_is_named_after_a_snippet():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_prints_only_numbers_of_the_board_and_its_key(name, printed):
-    there = set.union(*pictures(name)) | numbers(key(name))
-    strange = numbers("\n".join(printed[0][name])) - there
+    known = set.union(*pictures(name)) | numbers(key(name))
+    strange = numbers("\n".join(printed[0][name])) - known
     assert not strange, (
         f"scripts/chapters/{CHAPTERS[name]}/demo.py prints {strange}: neither on the board nor in its key"
     )
 
 
 def test_a_number_with_another_digit_is_found(printed):
-    there = set.union(*pictures("online_softmax")) | numbers(key("online_softmax"))
+    known = set.union(*pictures("online_softmax")) | numbers(key("online_softmax"))
     for right, wrong in (("3.006", "3.007"), ("[15.03, 3.68]", "[15.03, 3.67]"), ("0.368", "0.367")):
         changed = "\n".join(printed[0]["online_softmax"]).replace(right, wrong)
-        assert numbers(changed) - there == {"".join(wrong.split())}
+        assert numbers(changed) - known == {"".join(wrong.split())}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -12,7 +12,7 @@ from scripts.site.fences import figures
 from tests.chapters.figure_menus import choose, menus, visible
 
 ROLES = {"query", "key", "value", "accent", "ink", "soft", "grey", "faint"}
-NAMED = {"end", "above", "start", "top", "value", None}
+NAME_PLACES = {"end", "above", "start", "top", "value", None}
 
 
 def fixed_colours(part, path=""):
@@ -27,7 +27,7 @@ def fixed_colours(part, path=""):
             yield from fixed_colours(inner, f"{path}[{index}]")
 
 
-def place(name):
+def script_of(name):
     return figures.paths(ROOT)[name].relative_to(ROOT)
 
 
@@ -43,7 +43,7 @@ def test_a_figure_leaves_colours_template_and_width_to_the_page(figure):
 
 def test_every_trace_has_a_role_and_one_thing_is_highlighted(figure):
     assert {trace.meta["role"] for trace in figure.data} <= ROLES
-    assert {trace.meta.get("named") for trace in figure.data} <= NAMED
+    assert {trace.meta.get("named") for trace in figure.data} <= NAME_PLACES
     assert "accent" in {trace.meta["role"] for trace in visible(figure)}
 
 
@@ -74,11 +74,11 @@ def state(figure):
 def test_a_text_alternative_is_sentences_without_measured_numbers(name):
     alternative = figures.load(name, ROOT).alternative
     fits = re.fullmatch(r"[A-Z][^\d]{80,}\.", alternative)
-    assert fits, f"ALT in {place(name)}: sentences of 80 signs or more, without a digit, not {alternative!r}"
+    assert fits, f"ALT in {script_of(name)}: sentences of 80 signs or more, without a digit, not {alternative!r}"
 
 
 # Words that compare or count. What a figure shows is free; what it shows *about its numbers* is a fact.
-CONCLUDES = re.compile(
+COMPARING_WORDS = re.compile(
     r"\b(?:most|few|fewer|more|less|longer|shorter|shortest|longest|lowest|highest|faster|slower|nearly|twice|half|"
     r"thirds?|quarters?|tenths?|\w+fold|times (?:as|the)|never|always|every)\b"
 )
@@ -93,8 +93,8 @@ def figures_of_new_pages():
 
 @pytest.mark.parametrize("name", figures_of_new_pages())
 def test_a_text_alternative_concludes_through_facts_alone(name):
-    concludes = CONCLUDES.findall(figures.load(name, ROOT).alternative)
-    assert not concludes, f"ALT in {place(name)} says {concludes}: leave that to a fact, {{fact=name}}"
+    concludes = COMPARING_WORDS.findall(figures.load(name, ROOT).alternative)
+    assert not concludes, f"ALT in {script_of(name)} says {concludes}: leave that to a fact, {{fact=name}}"
 
 
 def test_a_fact_in_a_text_alternative_is_todays():

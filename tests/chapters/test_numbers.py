@@ -1,5 +1,6 @@
-"""No figure has a number of its own: what it plots is in a table that it reads, or follows from tables, constants
-of chips and what kernels.bench counts. Change these, and it changes.
+"""No figure has a number of its own: change what it reads and what it counts with, and what it plots changes.
+
+What it reads are tables; what it counts with, constants of chips and the functions of kernels.bench.
 
 Not seen: a wrong row, column or formula, and a text in which rounding hides the change. Powers of two are sizes and may
 stand in a figure; what else it places itself is listed in tests/chapters/NAME/expected.toml.
@@ -20,13 +21,13 @@ from scripts.chapters import plot
 from tests.chapters.conftest import figure_params, load_figure
 from tests.chapters.expected import EXPECTED
 
-PLACED = {
+PLACED_NUMBERS = {
     figure: set(numbers) for chapter in EXPECTED.values() for figure, numbers in chapter.get("figures", {}).items()
 }
 FULL_BAR = {100}  # the whole bar, in percent of the limit; a model's ideal, too
 SIDE_BY_SIDE = {"percent_of_ideal"}  # its forms of one length stand side by side
-PLOTTED = ("x", "y", "base", "customdata", "text", "error_x", "error_y")
-COUNTED = [
+PLOTTED_KEYS = ("x", "y", "base", "customdata", "text", "error_x", "error_y")
+COST_FUNCTIONS = [
     (module, name, function)
     for module in (cost, parallel)
     for name, function in vars(module).items()
@@ -49,13 +50,13 @@ def numbers(part, text=False):
         yield from (float(found.replace(",", "")) for found in re.findall(r"(?<![\w.])\d[\d,]*(?:\.\d+)?", part))
 
 
-def plotted(name, figure):
+def plotted_numbers(name, figure):
     whole = figure.to_plotly_json()
     chosen = [button["args"][0] for menu in whole["layout"].get("updatemenus", ()) for button in menu["buttons"]]
     return [
         list(numbers(part.get(key), key == "text"))
         for part in (*whole["data"], *(each for each in chosen if isinstance(each, dict)))
-        for key in PLOTTED
+        for key in PLOTTED_KEYS
         if not (key == "x" and name in SIDE_BY_SIDE)
     ]
 
@@ -85,7 +86,7 @@ def change_all_inputs(monkeypatch):
     for chip in (hardware.H100, hardware.H200):
         for quantity, constant in chip.items():
             monkeypatch.setitem(chip, quantity, constant._replace(value=scaled(float(constant.value), quantity)))
-    for module, name, function in COUNTED:
+    for module, name, function in COST_FUNCTIONS:
         for place in (module, plot):
             if vars(place).get(name) is function:
                 monkeypatch.setattr(place, name, increased(function))
@@ -94,13 +95,13 @@ def change_all_inputs(monkeypatch):
 @pytest.mark.parametrize("params", [*figure_params()])
 def test_every_number_is_in_a_table_or_follows_from_tables_constants_and_counts(params, monkeypatch):
     name, _ = params
-    known_numbers = {0.0, *FULL_BAR, *PLACED.get(name, ())}
+    known_numbers = {0.0, *FULL_BAR, *PLACED_NUMBERS.get(name, ())}
     table = records.table
     with monkeypatch.context() as patch:
         patch.setattr(records, "table", lambda *where: known_numbers.update(numbers(found := table(*where))) or found)
-        first = plotted(name, load_figure(*params))
+        first = plotted_numbers(name, load_figure(*params))
     change_all_inputs(monkeypatch)
-    then = plotted(name, load_figure(*params))
+    then = plotted_numbers(name, load_figure(*params))
     assert len(first) == len(then)
     typed = set()
     for now, later in zip(first, then, strict=True):

@@ -7,8 +7,8 @@ import pytest
 
 from tests.docs.page_text import DOCS, DRAWINGS, PICTURE
 
-PLAIN = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
-SHOWN = [
+PLAIN_NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
+SHOWN_DRAWINGS = [
     (page.relative_to(DOCS).as_posix(), words, DRAWINGS / source.rpartition("/")[2])
     for page in sorted(DOCS.rglob("*.md"))
     for words, source in PICTURE.findall(page.read_text(encoding="utf-8"))
@@ -17,10 +17,10 @@ SHOWN = [
 
 
 def numbers(text):
-    return {number.rstrip(",") for number in PLAIN.findall(text)}
+    return {number.rstrip(",") for number in PLAIN_NUMBER.findall(text)}
 
 
-@pytest.mark.parametrize("page, words, drawing", SHOWN, ids=[drawing.stem for _, _, drawing in SHOWN])
+@pytest.mark.parametrize("page, words, drawing", SHOWN_DRAWINGS, ids=[drawing.stem for _, _, drawing in SHOWN_DRAWINGS])
 def test_the_text_alternative_says_what_is_drawn(page, words, drawing):
     written = PICTURE.sub("", (DOCS / page).read_text(encoding="utf-8")).replace("{,}", ",")
     drawn = " ".join(ElementTree.parse(drawing).getroot().itertext())
@@ -33,7 +33,7 @@ def test_every_drawing_is_shown_and_every_chapter_has_one():
     card_files = {f"path-{chapter.name}.svg" for chapter in (DOCS / "chapters").iterdir()}
     missing = card_files - files
     assert not missing, f"draw {missing} into docs/assets/drawings, for the chapter's card"
-    shown = {drawing for _, _, drawing in SHOWN}
+    shown = {drawing for _, _, drawing in SHOWN_DRAWINGS}
     wide = {drawing.with_stem(f"{drawing.stem}-wide").name for drawing in shown}
     unused = files - card_files - {drawing.name for drawing in shown} - wide
     assert not unused, f"no page shows {unused} of docs/assets/drawings: show or delete them"

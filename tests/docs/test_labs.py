@@ -13,7 +13,7 @@ LABS = labs.all_labs(ROOT)
 SOLUTION = re.compile(r"^ *``` source\n *scripts\.labs\.catalogue\.\w+\.solution", re.MULTILINE)
 
 
-def text(lab):
+def page_text(lab):
     return (DOCS / lab.page).read_text(encoding="utf-8")
 
 
@@ -24,7 +24,7 @@ def test_every_page_is_a_labs_and_every_lab_has_its_page():
 
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
 def test_a_page_has_the_task_three_hints_and_the_solution_folded_at_its_end(lab):
-    page = text(lab)
+    page = page_text(lab)
     headings = re.findall(r"^## (.+)$", page, re.MULTILINE)
     assert headings == ["Hints", "What to notice once it passes", "The solution"]
     assert re.findall(r'^\?\?\? question "Hint (\d): .+"$', page, re.MULTILINE) == ["1", "2", "3"]
@@ -51,13 +51,13 @@ def test_the_chapter_of_a_lab_leads_to_it(lab):
     assert f"<!-- labs of {lab.chapter} -->" in chapter
 
 
-WIDEST = 84  # characters of a listing that a window of 1280 pixels shows
+MAX_WIDTH = 84  # characters of a listing that a window of 1280 pixels shows
 LISTING = re.compile(r"^``` source\n(scripts\.labs\.catalogue\.\w+\.start\S*)$", re.MULTILINE)
 
 
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
 def test_a_page_shows_the_file_to_begin_with_by_the_readers_name_and_cuts_no_line(lab):
-    (mark,) = LISTING.findall(text(lab))
+    (mark,) = LISTING.findall(page_text(lab))
     listing = symbols.quote(mark, ROOT)
-    assert [line for line in listing.text.splitlines() if len(line) > WIDEST] == []
+    assert [line for line in listing.text.splitlines() if len(line) > MAX_WIDTH] == []
     assert listing.title.partition(" · ")[0] == f"labs/{lab.file}"

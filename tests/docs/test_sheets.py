@@ -11,9 +11,7 @@ from tests.docs.page_text import DOCS, tables
 
 SHEETS = sheets.sheet_pages(ROOT)
 STEPS = {name: sheets.steps(page.read_text(encoding="utf-8")) for name, page in SHEETS.items()}
-SPEECH = range(120, 201)  # words
-BREATH = 30  # words
-PARTS = ("**Ask.** ", "**They answer.** ", "**Why it works.** ")
+MAX_WORDS_A_BREATH = 30  # words
 POLL = re.compile(r"^<!-- poll after step (\d+) -->\n(.+?)(?=^<!--|^</div>|\Z)", re.MULTILINE | re.DOTALL)
 MARK = re.compile(r"<!--.*?-->", re.DOTALL)
 
@@ -22,7 +20,7 @@ def path_of(sheet):
     return SHEETS[sheet].relative_to(ROOT)
 
 
-def announced(sheet):
+def stated_minutes(sheet):
     """The minutes that a sheet says above its steps that it takes."""
     head = re.split("<!-- step ", SHEETS[sheet].read_text(encoding="utf-8"))[0]
     return {int(minutes) for minutes in re.findall(r"(\d+)[- ]minutes?\b", head)}
@@ -30,7 +28,7 @@ def announced(sheet):
 
 @pytest.mark.parametrize("sheet", STEPS)
 def test_the_minutes_of_a_sheet_and_of_its_shorter_versions_add_up(sheet):
-    head = announced(sheet)
+    head = stated_minutes(sheet)
     assert len(head) == 1, f"{path_of(sheet)}: above its steps it says how many minutes it takes, once, not {head}"
     (whole,) = head
     sums = {version: sum(step.minutes.get(version, 0) for step in STEPS[sheet]) for version in (0, 30, 20)}
@@ -38,7 +36,7 @@ def test_the_minutes_of_a_sheet_and_of_its_shorter_versions_add_up(sheet):
     marks = "`<!-- step 5 min, 30: 4, 20: 3 -->`, 0 is the whole lesson"
     assert sums == wanted, f"{path_of(sheet)}: the minutes of its steps add up to {sums}, not {wanted} ({marks})"
     for step in STEPS[sheet]:
-        assert all(0 < minutes <= step.minutes[0] for minutes in step.minutes.values()), step.draw
+        assert all(0 < minutes <= step.minutes[0] for minutes in step.minutes.values()), step.drawing
 
 
 @pytest.mark.parametrize("sheet", STEPS)
@@ -64,10 +62,10 @@ def spoken_lines(step):
 def test_a_line_to_say_is_one_breath_and_each_step_answers_a_why(sheet):
     for step in STEPS[sheet]:
         lines = spoken_lines(step)
-        long = [line for line in lines if len(line.split()) > BREATH]
-        assert not long, f"{path_of(sheet)}: more than {BREATH} words to say in one breath: {long}"
+        long = [line for line in lines if len(line.split()) > MAX_WORDS_A_BREATH]
+        assert not long, f"{path_of(sheet)}: more than {MAX_WORDS_A_BREATH} words to say in one breath: {long}"
         answers = any("why" in line.lower() for line in lines) or "?" in " ".join(lines)
-        assert not lines or answers, f"{path_of(sheet)}: no line asks why in the step {step.draw}"
+        assert not lines or answers, f"{path_of(sheet)}: no line asks why in the step {step.drawing}"
 
 
 @pytest.mark.parametrize("sheet", STEPS)
@@ -120,6 +118,6 @@ def test_the_square_goes_up_in_the_minute_that_the_talk_says():
     (begins,) = [
         start
         for start, step in zip(sheets.start_minutes(STEPS["talk"]), STEPS["talk"], strict=True)
-        if "The square goes up" in step.draw
+        if "The square goes up" in step.drawing
     ]
     assert int(minute) == begins

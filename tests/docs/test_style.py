@@ -16,21 +16,23 @@ CALLOUTS = {
     "production": "In production today",
 }
 # The build puts something in the place of these.
-FILLED = re.compile(
+PLACEHOLDERS = re.compile(
     r"<!-- ((a (row|line) for )?every|chapter|hours|labs?|where the two|step|key|poll|demo"
     r"|the (kernels|modules|sheets|handbook|repository|path|run|sentence|table|two times))\b"
 )
-PAGES = pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.relative_to(DOCS).as_posix())
+each_page = pytest.mark.parametrize(
+    "page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.relative_to(DOCS).as_posix()
+)
 
 
-@PAGES
+@each_page
 def test_callouts_are_the_known_ones(page):
     for mark, kind, title in re.findall(r'^\s*(!!!|\?\?\?\+?) ([\w-]+)(?: "(.*)")?$', page.read_text(), re.MULTILINE):
         folded = kind in ("question", "note")
         assert (mark, title) == ("!!!", CALLOUTS.get(kind)) or (mark == "???" and folded)
 
 
-@PAGES
+@each_page
 def test_a_page_has_no_comment_but_those_that_the_build_fills(page):
     text = re.sub(r"`[^`]*`", "", page.read_text(encoding="utf-8"))
-    assert [each for each in re.findall(r"<!--.*?-->", text, re.DOTALL) if not FILLED.match(each)] == []
+    assert [each for each in re.findall(r"<!--.*?-->", text, re.DOTALL) if not PLACEHOLDERS.match(each)] == []

@@ -14,14 +14,14 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTS = sorted(Path(__file__).parent.glob("*.toml"))
-COPIED = ["kernels", "tests/kernels", "tests/mutants/fork_runner.py", "tests/conftest.py", "tests/without_gpu.py"]
-COPIED += ["pyproject.toml"]
+COPIED_PATHS = ["kernels", "tests/kernels", "tests/mutants/fork_runner.py", "tests/conftest.py", "tests/without_gpu.py"]
+COPIED_PATHS += ["pyproject.toml"]
 
 # A mutant that cannot be compiled, or that names what is not there, says nothing of the test that stumbles over it.
 NO_VERDICT = ("SyntaxError", "NameError", "ImportError", "ModuleNotFoundError", "CompilationError")
 
 # What ends a process that writes where nothing of its own is.  Not SIGKILL: that is what a lack of memory sends.
-WRITTEN_ASTRAY = ("SIGSEGV", "SIGBUS", "SIGABRT")
+BAD_MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "SIGABRT")
 
 
 class Mutant(NamedTuple):
@@ -78,13 +78,13 @@ def entry_fault(mutant):
         if name.partition("[")[0] not in functions_in(file):
             return f"{file} has no test {name}"
     try:
-        ast.parse(mutated(mutant))
+        ast.parse(mutated_source(mutant))
     except SyntaxError as error:
         return f"what it makes is no Python: {error}"
     return None
 
 
-def mutated(mutant):
+def mutated_source(mutant):
     return source_of(mutant.file).replace(mutant.old, mutant.new)
 
 
@@ -127,7 +127,7 @@ class Sandbox:
 
     def __init__(self, folder):
         self.folder, self.passed = folder, {}
-        for name in COPIED:
+        for name in COPIED_PATHS:
             if (ROOT / name).is_dir():
                 shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
             else:
@@ -167,7 +167,7 @@ class Sandbox:
 
     def outcome_with(self, mutant):
         path = self.folder / mutant.file
-        path.write_text(mutated(mutant))
+        path.write_text(mutated_source(mutant))
         try:
             return self.outcome(mutant.test)
         finally:
@@ -188,7 +188,7 @@ def pytest_marks(mutant):
 
 def is_killed(verdict):
     outcome, _, why = verdict.partition(" ")
-    return (outcome == "failed" and why not in NO_VERDICT) or (outcome == "died" and why in WRITTEN_ASTRAY)
+    return (outcome == "failed" and why not in NO_VERDICT) or (outcome == "died" and why in BAD_MEMORY_SIGNALS)
 
 
 @pytest.mark.mutant

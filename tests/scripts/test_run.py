@@ -66,7 +66,7 @@ from scripts.run import run_in_ranks
 
 print([run_in_ranks(Path(path), gpus=1) for path in sys.argv[1:]])
 """
-SAID = "Two processes, and not two GPUs for them: what only a GPU can measure is left out.\n\n"
+NOTICE = "Two processes, and not two GPUs for them: what only a GPU can measure is left out.\n\n"
 
 
 def test_several_processes_work_together_and_the_one_that_fails_says_why(tmp_path):
@@ -76,7 +76,7 @@ def test_several_processes_work_together_and_the_one_that_fails_says_why(tmp_pat
     command = [sys.executable, "-c", RUN, *(tmp_path / f"{name}.py" for name in CELLS)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
-    assert ran.stdout == f"{SAID}2 cpu 2 1 0 0\n{SAID}{SAID}[0, 1, 137]\n"
+    assert ran.stdout == f"{NOTICE}2 cpu 2 1 0 0\n{NOTICE}{NOTICE}[0, 1, 137]\n"
     why, raises, dies = ran.stderr.rsplit("\n", 3)[:3]
     assert why.endswith("ValueError: not so") and why.count("Traceback") == 1
     assert raises == "raises failed in the process of rank 1; the others were ended"

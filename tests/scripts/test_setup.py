@@ -48,10 +48,10 @@ def machine(tmp_path, monkeypatch):
     playwrights = tmp_path / "chrome"
     playwrights.touch()
 
-    def note(*command, or_else="", **_):
+    def note(*command, remedy="", **_):
         machine.commands.append(" ".join(map(str, command)))
         if machine.fails in machine.commands[-1]:
-            raise setup.SetupError(f"{machine.commands[-1]}\n{or_else}")
+            raise setup.SetupError(f"{machine.commands[-1]}\n{remedy}")
         if "apt-get install -y --no-install-recommends chromium" in machine.commands[-1]:
             machine.has = machine.has | {"chromium"}
         if "-m venv" in machine.commands[-1]:
@@ -219,7 +219,7 @@ def test_where_pip_was_interrupted_the_environment_is_made_anew(machine, monkeyp
 def test_what_a_command_says_decides_the_advice(tmp_path, capsys, said, told):
     (tmp_path / "said").write_text(f"{said}\n")
     with pytest.raises(setup.SetupError) as stopped:
-        setup.run("sh", "-c", "cat said >&2; exit 3", cwd=tmp_path, or_else="Or do it by hand.")
+        setup.run("sh", "-c", "cat said >&2; exit 3", cwd=tmp_path, remedy="Or do it by hand.")
     command, status, *advice, by_hand = str(stopped.value).splitlines()
     assert (command, status) == ("sh -c cat said >&2; exit 3", "failed with exit status 3.")
     assert told in " ".join(advice)

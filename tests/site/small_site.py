@@ -22,7 +22,7 @@ HOSTILE = f"\"'&amp;</script></style>{SHORT}"
 PASSED, SKIPPED, WAITS = (f"tests/kernels/test_{name}.py" for name in ("passed", "skipped", "waits"))
 SNIPPETS = ("now", "behind", "never")
 NAV = "nav: [index.md, chapters/, tested.md, glossary.md, snippets/]\n\n"
-SHOWN = """`#!value {0}.times.n .0f`
+QUOTES = """`#!value {0}.times.n .0f`
 
 ``` run
 {0}:show
@@ -64,7 +64,7 @@ FILES = {
     "docs/index.md": "# One\n\nA page.\n",
     "docs/glossary.md": "# Glossary\n\n## Terms\n\nterm\n:   A word.\n",
     "docs/tested.md": "# Tests\n\n``` suite\ntests/kernels/random_cases\n```\n\n``` suite\ntests/kernels\n```\n",
-    "docs/chapters/online-softmax/index.md": f"# A\n\n[one row]{{fact=rows}}\n\n{''.join(map(SHOWN.format, SNIPPETS))}",
+    "docs/chapters/online-softmax/index.md": "# A\n\n[one row]{fact=rows}\n\n" + "".join(map(QUOTES.format, SNIPPETS)),
     "kernels/state.py": "class State: ...\n",
     "scripts/chapters/worksheets.py": "def pages():\n    return []\n",
     "scripts/chapters/online_softmax/facts.py": FACTS,
@@ -113,13 +113,13 @@ def write_files(root: Path) -> list[str]:
         shutil.copy(ROOT / path, root / path)
     for path in ("docs/assets", "docs/javascripts", "docs/live", "docs/stylesheets", "node_modules"):
         (root / path).symlink_to(ROOT / path)
-    keep_record(texts, Reader(root), "now")
-    keep_record(texts, Reader(root), "behind", **{"kernels.state": "another"})
-    keep_suites(texts, root)
+    save_record(texts, Reader(root), "now")
+    save_record(texts, Reader(root), "behind", **{"kernels.state": "another"})
+    save_suites(texts, root)
     return texts.all
 
 
-def keep_record(texts: Texts, reader: Reader, name: str, **changed: str) -> None:
+def save_record(texts: Texts, reader: Reader, name: str, **changed: str) -> None:
     column = texts(f"{name}column")
     columns = [{"name": each, "unit": texts(f"{name}unit")} for each in ("n", column)]
     rows = [{"n": 1, column: text} for text in (texts(name, SHORT), f"a_b_{texts(f'{name}long')}")]
@@ -140,7 +140,7 @@ def keep_record(texts: Texts, reader: Reader, name: str, **changed: str) -> None
     write(record_path(reader.path(name)), notebook)
 
 
-def keep_suites(texts: Texts, root: Path) -> None:
+def save_suites(texts: Texts, root: Path) -> None:
     modules = Modules(root)
     outcomes = {
         test: {"passed": passed, "skipped": {texts(f"{test} why"): {texts(f"{test} which"): 2}}, "seconds": 1.0}

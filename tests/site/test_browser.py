@@ -14,12 +14,12 @@ from tests.site.conftest import CHAPTER, NAMES, SCHEME, SCHEMES, scroll_through
 from tests.site.keyboard import assert_keyboard_reaches_every_control
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
-LIBRARY = "**/plotly.min.js"
-TOGGLE = "[...document.querySelectorAll('.hb-scheme')].find((button) => button.checkVisibility()).click()"
+PLOTLY_REQUEST = "**/plotly.min.js"
+TOGGLE_SCHEME = "[...document.querySelectorAll('.hb-scheme')].find((button) => button.checkVisibility()).click()"
 LABELS = "'.hb-plot :is(.legendtext, .xtick text, .ytick text, .xtitle, .ytitle)'"
 INKS = f"[...new Set([...document.querySelectorAll({LABELS})].map((label) => getComputedStyle(label).fill))].join()"
 # What paper gets: each figure's inks, and whether it scales to the column.
-SHEET = f"""{{
+PAPER_FIGURES = f"""{{
     inks: {INKS},
     drawings: document.querySelectorAll('.main-svg').length,
     scaled: document.querySelectorAll('.main-svg[viewBox]').length,
@@ -35,7 +35,7 @@ INK_OF = """(scheme) => {
 }"""
 
 
-def every(page, selector: str) -> list:
+def all_elements(page, selector: str) -> list:
     """What there is on the page, at least one."""
     found = page.query_selector_all(selector)
     assert found, f"the page has no {selector}"
@@ -160,11 +160,11 @@ def darken(page) -> None:
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_figures_follow_the_scheme(visit, scheme):
     page = visit(CHAPTER, scheme)
-    every(page, ".hb-plot")
+    all_elements(page, ".hb-plot")
     scroll_through(page)
     before = page.evaluate(INK_OF, "")
     page.wait_for_function(f"{INKS} === {before!r}", timeout=5000)
-    page.evaluate(TOGGLE)
+    page.evaluate(TOGGLE_SCHEME)
     page.wait_for_function(f"{SCHEME} !== {NAMES[scheme]!r}", timeout=5000)
     after = page.evaluate(INK_OF, "")
     assert after != before
@@ -173,11 +173,11 @@ def test_figures_follow_the_scheme(visit, scheme):
 
 def test_a_scheme_chosen_while_the_library_loads_is_the_figures(visit):
     held = []
-    page = visit(CHAPTER, routes={LIBRARY: lambda route: held.append(route)})  # a built-in cannot be a handler
-    figure = every(page, ".hb-plot")[0]
-    with page.expect_request(LIBRARY):
+    page = visit(CHAPTER, routes={PLOTLY_REQUEST: lambda route: held.append(route)})  # a built-in cannot be a handler
+    figure = all_elements(page, ".hb-plot")[0]
+    with page.expect_request(PLOTLY_REQUEST):
         figure.scroll_into_view_if_needed()
-    page.evaluate(TOGGLE)
+    page.evaluate(TOGGLE_SCHEME)
     page.wait_for_function(f"{SCHEME} === 'slate'")
     held[0].continue_()
     scroll_through(page)
@@ -187,7 +187,7 @@ def test_a_scheme_chosen_while_the_library_loads_is_the_figures(visit):
 def test_native_controls_change_the_figure(visit):
     page = visit("chapters/number-formats/")
     scroll_through(page)
-    for select in every(page, ".hb-controls select"):
+    for select in all_elements(page, ".hb-controls select"):
         drawing = select.evaluate_handle("(select) => select.closest('.hb-plot')")
         assert select.evaluate("(select) => select.labels[0].textContent.trim().length > 0")
         before = drawing.evaluate("(plot) => plot.querySelector('.main-svg').innerHTML")
@@ -283,14 +283,14 @@ def test_control_p_puts_every_figure_on_paper_in_ink_that_shows(visit):
     """Also from the dark scheme. A browser prints while the page's script stands still: what is not done by then is
     not printed."""
     page = visit(CHAPTER, "dark")
-    every(page, ".hb-plot")
+    all_elements(page, ".hb-plot")
     dark, light = page.evaluate(INK_OF, ""), page.evaluate(INK_OF, "light")
     assert dark != light
     page.evaluate(f"""() => {{
         window.print = () => {{
             dispatchEvent(new Event("beforeprint"));
             window.undrawn = document.querySelectorAll('.hb-plot:not(:has(.main-svg))').length;
-            window.sheet = {SHEET};
+            window.sheet = {PAPER_FIGURES};
         }};
     }}""")
     page.keyboard.press("Control+p")
@@ -307,10 +307,12 @@ def test_control_p_puts_every_figure_on_paper_in_ink_that_shows(visit):
 
 def test_the_menus_print_puts_what_is_drawn_on_paper_in_ink_that_shows(visit):
     page = visit(CHAPTER, "dark")
-    every(page, ".hb-plot")
+    all_elements(page, ".hb-plot")
     scroll_through(page)
     dark, light = page.evaluate(INK_OF, ""), page.evaluate(INK_OF, "light")
-    page.evaluate(f"addEventListener('beforeprint', () => {{ window.sheet = {SHEET}; }})")  # after the page's own
+    page.evaluate(
+        f"addEventListener('beforeprint', () => {{ window.sheet = {PAPER_FIGURES}; }})"
+    )  # after the page's own
     used = colours(page.pdf(format="A4"))
     sheet = page.evaluate("sheet")
     assert sheet["inks"] == light and sheet["scaled"] == sheet["drawings"] > 0
@@ -332,8 +334,8 @@ def rgb(colour: str) -> tuple[float, ...]:
 
 
 def test_without_the_library_the_alternative_is_read_and_printed(visit):
-    page = visit(CHAPTER, routes={LIBRARY: lambda route: route.abort()})
-    figure = every(page, ".hb-plot")[0]
+    page = visit(CHAPTER, routes={PLOTLY_REQUEST: lambda route: route.abort()})
+    figure = all_elements(page, ".hb-plot")[0]
     with page.expect_event("requestfailed"):
         figure.scroll_into_view_if_needed()
 

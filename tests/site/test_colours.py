@@ -12,18 +12,18 @@ CSS = (ROOT / "docs" / "stylesheets" / "colours.css").read_text(encoding="utf-8"
 LIVE = (ROOT / "docs" / "stylesheets" / "live.css").read_text(encoding="utf-8")
 SCHEMES = ["light", "dark"]
 ROLES = ("query", "key", "value", "rose", "soft", "ink")
-DATA = ("violet", "rose", "soft", "ink")  # a chart has no Q, of which violet would be a shade for who sees no red
-APART = 10  # of CIEDE2000, which calls 1 just noticeable for colours side by side
-READ = 4.5  # contrast, by WCAG
+DATA_ROLES = ("violet", "rose", "soft", "ink")  # a chart has no Q, of which violet would be a shade for who sees no red
+MIN_DIFFERENCE = 10  # of CIEDE2000, which calls 1 just noticeable for colours side by side
+MIN_CONTRAST = 4.5  # contrast, by WCAG
 
 # Machado, Oliveira and Fernandes, "A physiologically-based model for simulation of color vision deficiency", 2009: the
 # whole loss of one kind of cone, for linear red, green and blue.
-SIGHT = {
+CONES = {
     "every colour": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
     "no red": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
     "no green": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
 }
-XYZ = ((0.4124564, 0.3575761, 0.1804375), (0.2126729, 0.7151522, 0.0721750), (0.0193339, 0.1191920, 0.9503041))
+RGB_TO_XYZ = ((0.4124564, 0.3575761, 0.1804375), (0.2126729, 0.7151522, 0.0721750), (0.0193339, 0.1191920, 0.9503041))
 
 
 def scheme(name: str) -> dict[str, str]:
@@ -37,20 +37,22 @@ def linear(colour: str) -> list[float]:
     return [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
 
 
-def times(matrix, vector) -> list[float]:
+def multiply(matrix, vector) -> list[float]:
     return [sum(a * b for a, b in zip(row, vector, strict=True)) for row in matrix]
 
 
 def contrast(one: list[float], other: list[float]) -> float:
-    dark, light = sorted(times(XYZ, colour)[1] for colour in (one, other))
+    dark, light = sorted(multiply(RGB_TO_XYZ, colour)[1] for colour in (one, other))
     return (light + 0.05) / (dark + 0.05)
 
 
 def lab(colour: list[float]) -> tuple[float, float, float]:
-    white = times(XYZ, (1, 1, 1))
+    white = multiply(RGB_TO_XYZ, (1, 1, 1))
     x, y, z = (
         part ** (1 / 3) if part > 216 / 24389 else (24389 / 27 * part + 16) / 116
-        for part in (a / b for a, b in zip(times(XYZ, [min(max(c, 0), 1) for c in colour]), white, strict=True))
+        for part in (
+            a / b for a, b in zip(multiply(RGB_TO_XYZ, [min(max(c, 0), 1) for c in colour]), white, strict=True)
+        )
     )
     return 116 * y - 16, 500 * (x - y), 200 * (y - z)
 
@@ -90,22 +92,22 @@ def test_a_difference_is_that_of_the_standard(one, other, apart):
     assert difference(other, one) == pytest.approx(apart, abs=1e-4)
 
 
-@pytest.mark.parametrize("sight", SIGHT)
+@pytest.mark.parametrize("sight", CONES)
 @pytest.mark.parametrize("name", SCHEMES)
-@pytest.mark.parametrize("roles", [ROLES, DATA], ids=["tensors", "data"])
+@pytest.mark.parametrize("roles", [ROLES, DATA_ROLES], ids=["tensors", "data"])
 def test_any_two_roles_are_told_apart(name, sight, roles):
     colours = scheme(name)
-    seen = {role: lab(times(SIGHT[sight], linear(colours[role]))) for role in roles}
+    seen = {role: lab(multiply(CONES[sight], linear(colours[role]))) for role in roles}
     near = {pair: difference(*(seen[role] for role in pair)) for pair in combinations(roles, 2)}
-    assert min(near.values()) >= APART, sorted((round(apart, 1), pair) for pair, apart in near.items())[:5]
+    assert min(near.values()) >= MIN_DIFFERENCE, sorted((round(apart, 1), pair) for pair, apart in near.items())[:5]
 
 
 @pytest.mark.parametrize("name", SCHEMES)
 def test_words_in_any_role_are_read_on_every_ground(name):
     colours = {role: linear(colour) for role, colour in scheme(name).items()}
     for ground in ("paper", "shade", "tint"):
-        found = {role: contrast(colours[role], colours[ground]) for role in {*ROLES, *DATA}}
-        assert min(found.values()) >= READ, (ground, found)
+        found = {role: contrast(colours[role], colours[ground]) for role in {*ROLES, *DATA_ROLES}}
+        assert min(found.values()) >= MIN_CONTRAST, (ground, found)
 
 
 def mixed(colours: dict[str, str], role: str, percent: str, ground: str) -> list[float]:
@@ -123,11 +125,11 @@ def test_code_is_read_in_a_marked_line(name):
     inks = set(re.findall(r"--md-code-(?:fg|hl-\w+)-color: var\(--hb-(\w+)\)", CSS))
     assert {"ink", "soft"} <= inks
     line = mixed(colours, role, most, "paper")
-    assert min(contrast(linear(colours[ink]), line) for ink in inks) >= READ
+    assert min(contrast(linear(colours[ink]), line) for ink in inks) >= MIN_CONTRAST
 
 
 @pytest.mark.parametrize("name", SCHEMES)
 def test_the_digits_in_a_shaded_cell_are_read_however_much_it_is_shaded(name):
     most = re.search(r"\.hb-live__cell \{[^}]*var\(--hb-query\) calc\(var\(--part\) \* (\d+)%\)", LIVE)[1]
     colours = scheme(name)
-    assert contrast(mixed(colours, "query", most, "paper"), linear(colours["ink"])) >= READ
+    assert contrast(mixed(colours, "query", most, "paper"), linear(colours["ink"])) >= MIN_CONTRAST

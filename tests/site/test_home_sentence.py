@@ -14,8 +14,8 @@ from scripts.site.live import Pieces
 LIVE = ROOT / "docs" / "live"
 MODEL = "home.model.js"
 ENDINGS = ["soft", "tired"]
-IT = 7
-WRONG = {  # what it must not compute
+IT_INDEX = 7
+MISTAKES = {  # what it must not compute
     "not divided": (" / Math.sqrt(query.length)", ""),
     "by the number of words": ("Math.sqrt(query.length)", "Math.sqrt(words.length)"),
     "queries as keys": ("({ key }) => dot(query, key)", "({ query: key }) => dot(query, key)"),
@@ -37,7 +37,7 @@ def random_words() -> list[dict]:
     return [dict(zip(("query", "key", "value"), each, strict=True)) for each in numbers]
 
 
-def is_the_library(pieces, words: list[dict]) -> bool:
+def agrees_with_the_library(pieces, words: list[dict]) -> bool:
     q, k, v = (
         torch.tensor([[[word[name] for word in words]]], dtype=torch.float64) for name in ("query", "key", "value")
     )
@@ -50,31 +50,31 @@ def is_the_library(pieces, words: list[dict]) -> bool:
 
 def test_each_word_computes_what_the_library_does(pieces):
     for words in (*sentences(pieces), random_words()):
-        assert is_the_library(pieces, words)
+        assert agrees_with_the_library(pieces, words)
 
 
-@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("wrong", MISTAKES)
 def test_a_wrong_model_is_rejected(wrong, tmp_path):
     for name in (MODEL, "attention_row.model.js"):
         shutil.copy(LIVE / name, tmp_path)
     text = (tmp_path / MODEL).read_text()
-    assert WRONG[wrong][0] in text
-    (tmp_path / MODEL).write_text(text.replace(*WRONG[wrong]))
-    assert not is_the_library(Pieces(tmp_path), random_words())
+    assert MISTAKES[wrong][0] in text
+    (tmp_path / MODEL).write_text(text.replace(*MISTAKES[wrong]))
+    assert not agrees_with_the_library(Pieces(tmp_path), random_words())
 
 
 def test_it_is_the_mat_or_the_cat_and_every_word_is_worth_ten(pieces):
     for words, takes_most_from in zip(sentences(pieces), ("mat", "cat"), strict=True):
-        (row,) = pieces.calls(MODEL, "attend", [[words, IT]])
+        (row,) = pieces.calls(MODEL, "attend", [[words, IT_INDEX]])
         assert words[row["shares"].index(max(row["shares"]))]["word"] == takes_most_from
         assert {sum(word["value"]) for word in words} == {10} and sum(row["output"]) == pytest.approx(10)
 
 
 def test_a_ribbon_is_as_wide_as_its_share_and_together_they_are_the_whole(pieces):
     (words, _) = sentences(pieces)
-    (row,) = pieces.calls(MODEL, "attend", [[words, IT]])
+    (row,) = pieces.calls(MODEL, "attend", [[words, IT_INDEX]])
     where = {"length": 860, "room": 150, "down": False}
-    (outlines,) = pieces.calls("home.view.js", "ribbons", [[row["shares"], IT, where, 1]])
+    (outlines,) = pieces.calls("home.view.js", "ribbons", [[row["shares"], IT_INDEX, where, 1]])
     leaves = []
     for outline, share in zip(outlines, row["shares"], strict=True):
         xs = [float(x) for x in re.findall(r"(-?[\d.]+) 150(?=[CLZ])", outline)]
@@ -110,7 +110,7 @@ def test_change_the_ending_and_it_is_the_cat(sentence):
     assert "54 % from cat" in says.inner_text()
     swap.press("Enter")
     assert "59 % from cat" in says.inner_text() and "animal" in says.inner_text()
-    assert sentence.get_by_role("radio").nth(IT).is_checked() and sentence.get_by_role("radio").nth(9).count()
+    assert sentence.get_by_role("radio").nth(IT_INDEX).is_checked() and sentence.get_by_role("radio").nth(9).count()
     assert sentence.locator(".word").nth(9).inner_text() == "tired" and swap.inner_text() == "Change tired to soft"
 
 

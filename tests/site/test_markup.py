@@ -50,7 +50,7 @@ def test_a_callout_of_an_unknown_kind_stops_the_build(html):
 
 
 def test_a_table_is_wrapped_so_that_it_scrolls():
-    html = tables.wrap('<table data-x="1"><tr></tr></table><table><tr></tr></table>')
+    html = tables.wrap_tables('<table data-x="1"><tr></tr></table><table><tr></tr></table>')
     box = (
         '<div class="md-typeset__scrollwrap"><div class="md-typeset__table"><table class="hb-grid"{}><tr></tr></table>'
     )
@@ -59,11 +59,11 @@ def test_a_table_is_wrapped_so_that_it_scrolls():
 
 def test_a_table_with_a_class_is_left_alone():
     table = '<table id="a" class="other"><tr></tr></table>'
-    assert tables.wrap(table) == table
+    assert tables.wrap_tables(table) == table
 
 
 def test_a_column_of_numbers_stands_right_with_its_head_and_one_of_words_does_not():
-    html = tables.wrap(
+    html = tables.wrap_tables(
         "<table><thead><tr><th>a</th><th>ms</th><th>part</th></tr></thead><tbody>"
         "<tr><td>1 of 2</td><td>1.97</td><td>57 %</td></tr>"
         "<tr><td>3</td><td><b>−2</b></td><td>–</td></tr></tbody></table>"
@@ -71,7 +71,7 @@ def test_a_column_of_numbers_stands_right_with_its_head_and_one_of_words_does_no
     assert "<th>a</th>" in html and "<td>1 of 2</td>" in html and "<td>3</td>" in html
     for cell in ("ms</th>", "part</th>", "1.97</td>", "57 %</td>", "<b>−2</b></td>", "–</td>"):
         assert f' class="hb-number">{cell}' in html
-    assert "hb-number" not in tables.wrap(
+    assert "hb-number" not in tables.wrap_tables(
         '<table><tr><th>a</th></tr><tr><td style="text-align: left;">1</td></tr></table>'
     )
 
@@ -79,9 +79,9 @@ def test_a_column_of_numbers_stands_right_with_its_head_and_one_of_words_does_no
 def test_a_cell_by_hand_says_what_stands_above_it():
     heads = "<thead><tr><th>a &amp; b</th><th><i>sum</i></th></tr></thead>"
     table = f"<table>{heads}<tbody><tr><td>x</td><td>y</td></tr></tbody></table>"
-    inside = tables.wrap(f'<div class="admonition by-hand"><p>1</p>{table}</div>{table}')
+    inside = tables.wrap_tables(f'<div class="admonition by-hand"><p>1</p>{table}</div>{table}')
     assert inside.count('<td data-head="a &amp; b">x</td><td data-head="sum">y</td>') == 1
-    assert "data-head" not in tables.wrap(
+    assert "data-head" not in tables.wrap_tables(
         f'<div class="admonition by-hand"></div><div class="admonition">{table}</div>'
     )
 
@@ -91,7 +91,7 @@ def test_in_the_table_of_a_run_the_head_of_a_number_stands_as_it_does():
         '<table class="hb-grid"><thead><tr><th>a</th><th>b</th></tr></thead><tbody>'
         '<tr><td>x</td><td class="hb-number">1</td></tr></tbody></table>'
     )
-    assert tables.wrap(table) == table.replace("<th>b", '<th class="hb-number">b')
+    assert tables.wrap_tables(table) == table.replace("<th>b", '<th class="hb-number">b')
 
 
 @pytest.fixture

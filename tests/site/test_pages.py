@@ -393,7 +393,7 @@ def test_every_table_of_every_record_stands_under_measurements(articles):
         if never_ran(name):
             continue
         tables = NEWEST.read(name).tables()
-        assert f"python -m scripts.record {name}" in section.get_text()
+        assert f"python -m scripts.records {name}" in section.get_text()
         captions = [caption.get_text() for caption in section.find_all("caption")]
         assert captions == [table["name"].replace("_", " ") for table in tables], name
         for table, shown in zip(tables, section.find_all("table"), strict=True):

@@ -12,7 +12,7 @@ from scripts.site.pages import sheets
 NAME = "online-softmax"
 STEPS = sheets.steps(sheets.sheet_pages(ROOT)[NAME].read_text(encoding="utf-8"))
 POLL = int(re.search(r"poll after step (\d+)", sheets.sheet_pages(ROOT)[NAME].read_text(encoding="utf-8"))[1])
-TITLES = [step.draw.split("**")[1] for step in STEPS]
+TITLES = [step.drawing.split("**")[1] for step in STEPS]
 
 
 FOCUS = "document.activeElement.localName"

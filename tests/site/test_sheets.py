@@ -46,7 +46,7 @@ def test_a_sheet_is_two_printed_pages_of_all_steps_with_picture_and_time_and_of_
         leaves = {paper: printed(page, paper) for paper in paper_sizes}
         assert {paper: len(each) for paper, each in leaves.items()} == dict.fromkeys(paper_sizes, 2), path
         first, second = map(words, leaves["Letter"])
-        assert [step.draw for step in STEPS[sheet] if step.draw.split("**")[1] not in first] == [], path
+        assert [step.drawing for step in STEPS[sheet] if step.drawing.split("**")[1] not in first] == [], path
         assert "Where students trip" in second and second.count("Poll, after step") == 2, path
 
 

@@ -13,16 +13,16 @@ import pytest
 from scripts.records import ROOT, Reader
 
 READER = Reader()
-ALLOWED = {"kernels", "numpy", "torch", "triton"}
-READERS = {"open", "read_text", "read_bytes", "fromfile", "from_file", "loadtxt", "genfromtxt", "memmap"}
-LINES = 60
-MORE = {
+ALLOWED_PACKAGES = {"kernels", "numpy", "torch", "triton"}
+READING_FUNCTIONS = {"open", "read_text", "read_bytes", "fromfile", "from_file", "loadtxt", "genfromtxt", "memmap"}
+MAX_LINES = 60
+EXTRA_IMPORTS = {
     "kernels/bench/table.py": {"IPython"},
     "kernels/bench/forward_backward.py": {"flash_attn"},
 }  # Table.show(), and a peer
 
 
-def names(tree):
+def used_names(tree):
     """Every name and attribute that is used."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name | ast.Attribute):
@@ -49,12 +49,12 @@ def breaches_of_imports(tree, allowed):
 
 
 def breaches_of_files(tree):
-    for name in names(tree):
-        if name in READERS or name == "__import__":
+    for name in used_names(tree):
+        if name in READING_FUNCTIONS or name == "__import__":
             yield f"{name}: a digest does not see what it brings in"
 
 
-FANCY = {
+NOT_PLAIN = {
     "maths": r"\$|\\\(|\\\[",
     "a link": r"\]\(|\]\[|\]:|https?://",
     "a callout": r"^\s*(!!!|\?\?\?|>)",
@@ -66,7 +66,7 @@ FANCY = {
 def breaches_of_prose(text):
     """Cells are rendered by mistune, which leaves all of this raw."""
     plain = re.sub(r"`[^`]*`", "", text)
-    return [f"prose holds {what}: {text!r}" for what, mark in FANCY.items() if re.search(mark, plain, re.MULTILINE)]
+    return [f"prose holds {what}: {text!r}" for what, mark in NOT_PLAIN.items() if re.search(mark, plain, re.MULTILINE)]
 
 
 def breaches_of_length(cells):
@@ -77,8 +77,8 @@ def breaches_of_length(cells):
         without = {number for each in imports for number in range(each.lineno, each.end_lineno + 1)}
         lines += [line for number, line in enumerate(text.splitlines(), start=1) if number not in without]
     count = sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in lines)
-    if count > LINES:
-        yield f"{count} lines of code, and a snippet has at most {LINES}"
+    if count > MAX_LINES:
+        yield f"{count} lines of code, and a snippet has at most {MAX_LINES}"
 
 
 def breaches_of_data(name, tree):
@@ -96,7 +96,7 @@ def test_a_snippet_keeps_the_rules_that_records_and_pages_rely_on(name):
     prose = [cell.source for cell in snippet.notebook().cells if cell.cell_type == "markdown"]
     tree = ast.parse("\n".join(snippet.code.values()))
     assert snippet.source.startswith("# %%") and snippet.code and prose[0].startswith("# ")  # its page needs a title
-    found = [*breaches_of_imports(tree, ALLOWED), *breaches_of_files(tree), *breaches_of_data(name, tree)]
+    found = [*breaches_of_imports(tree, ALLOWED_PACKAGES), *breaches_of_files(tree), *breaches_of_data(name, tree)]
     found += [breach for text in prose for breach in breaches_of_prose(text)]
     found += breaches_of_length(snippet.code.values())
     assert not found, f"{READER.path(name).relative_to(ROOT)}: {'; '.join(found)}"
@@ -107,7 +107,10 @@ def test_a_kernel_file_imports_modules_of_kernels_by_name_and_reads_no_file():
     for path in sorted((ROOT / "kernels").rglob("*.py")):
         tree, place = ast.parse(path.read_text(encoding="utf-8")), path.relative_to(ROOT).as_posix()
         files = [] if path.stem == "__init__" else breaches_of_files(tree)  # no digest holds an __init__, which is lazy
-        found[place] = [*breaches_of_imports(tree, {"kernels", "torch", "triton"} | MORE.get(place, set())), *files]
+        found[place] = [
+            *breaches_of_imports(tree, {"kernels", "torch", "triton"} | EXTRA_IMPORTS.get(place, set())),
+            *files,
+        ]
     assert found and {place: breaches for place, breaches in found.items() if breaches} == {}
 
 
@@ -198,7 +201,7 @@ def test_every_record_is_current_or_listed_has_its_snippet_and_names_each_table_
 )
 def test_the_rules_reject(line):
     tree = ast.parse(line)
-    assert [*breaches_of_imports(tree, ALLOWED), *breaches_of_files(tree)]
+    assert [*breaches_of_imports(tree, ALLOWED_PACKAGES), *breaches_of_files(tree)]
 
 
 @pytest.mark.parametrize(

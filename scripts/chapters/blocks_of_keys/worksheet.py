@@ -59,12 +59,12 @@ def worksheet(draw: random.Random) -> Worksheet | None:
                 "the row that holds no key?",
                 f"{sum(terms) + 1:.2f}, {nobody} %",
             ),
-            *counts(draw),
+            *count_questions(draw),
         ],
     )
 
 
-def counts(draw: random.Random) -> list[tuple[str, str]]:
+def count_questions(draw: random.Random) -> list[tuple[str, str]]:
     n, block = 2 ** draw.randint(8, 12), 2 ** draw.randint(4, 7)
     words, d, queries = 2 ** draw.randint(11, 15), 2 ** draw.randint(6, 8), 2 ** draw.randint(4, 7)
     both, registers = qkvo_bytes(words, d, 2) // 2, int(H100["registers per SM"].value)

@@ -91,7 +91,7 @@ def draw_cache(board: Board) -> None:
 
 
 def draw_hand_computation(board: Board) -> None:
-    whole = attend(0, len(KEYS), mark=0)
+    whole = attend(0, len(KEYS), reference=0)
     board.step(
         f"A table of four tokens with the query {vector(QUERY)}: scores {vector(whole.scores)}, powers of 2 "
         f"{vector(whole.terms)}, together {whole.total:g}, values, and the output {vector(whole.output)}. Beside it a "

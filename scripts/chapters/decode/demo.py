@@ -30,7 +30,7 @@ from scripts.chapters.demo import DEVICE, plain, table, vector
 
 SNIPPET = "decode"
 SCALE = log(2)  # powers of 2
-ROOM = 16  # the fewest numbers that a row of the cache has: ours are 2, and the others 0
+MIN_HEAD_DIM = 16  # the fewest numbers that a row of the cache has: ours are 2, and the others 0
 
 
 def lines() -> Iterator[str]:
@@ -47,7 +47,7 @@ def lines() -> Iterator[str]:
     yield f"Two programs, one answer: {weighed} = {in_fp16(out)}."
     yield ""
     rows = [
-        [number, *numbers(state, keys[part] @ query[0], values[part]), in_fp16(found[number][0])]
+        [number, *state_cells(state, keys[part] @ query[0], values[part]), in_fp16(found[number][0])]
         for number, (state, part) in enumerate(zip(states, parts, strict=True))
     ]
     yield from table(["program", "scores", "max", "sum", "blend", "output"], *rows)
@@ -55,7 +55,7 @@ def lines() -> Iterator[str]:
     yield f"all four at once, by the kernel: {in_fp16(attend_part(query, keys, values)[0])}"
     yield f"is_causal: {vector(attention(query, keys, values, scale=SCALE, is_causal=True)[0])}"
     yield ""
-    page, row = place_of(5)
+    page, row = page_and_row_of(5)
     yield f"{TOKENS} tokens, table {', '.join(map(str, PAGE_TABLE))}: token 5 in page {page}, row {row}"
     cache = KVCache(torch.arange(1)[None], kv_heads=KV_HEADS, head_dim=HEAD_DIM, format="bf16")
     token = LAYERS * cache.bytes_per_token
@@ -69,9 +69,9 @@ def lines() -> Iterator[str]:
 
 def attend_part(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """What the kernel finds in these tokens, from a cache of their own: an output and its lse."""
-    q, k, v = (torch.nn.functional.pad(x, (0, ROOM - x.shape[-1])) for x in (query, keys, values))
+    q, k, v = (torch.nn.functional.pad(x, (0, MIN_HEAD_DIM - x.shape[-1])) for x in (query, keys, values))
     q, k, v = (x.half()[None, None].to(DEVICE) for x in (q, k, v))
-    cache = KVCache(torch.arange(1)[None], kv_heads=1, head_dim=ROOM, format="fp16", device=DEVICE)
+    cache = KVCache(torch.arange(1)[None], kv_heads=1, head_dim=MIN_HEAD_DIM, format="fp16", device=DEVICE)
     cache.append(k, v)
     out, lse = decode_attention(q, cache, scale=SCALE, return_lse=True)
     return out[..., : query.shape[-1]].float().cpu(), lse.cpu()
@@ -82,17 +82,17 @@ def in_fp16(output: torch.Tensor) -> str:
     return vector(output.flatten(), ".3g")
 
 
-def numbers(state: OnlineSoftmax, scores: torch.Tensor, values: torch.Tensor) -> list[str]:
+def state_cells(state: OnlineSoftmax, scores: torch.Tensor, values: torch.Tensor) -> list[str]:
     terms = (scores * SCALE - state.running_max).exp()
     top, total = plain(state.running_max / SCALE), plain(state.running_sum)
     return [", ".join(map(plain, scores)), top, total, vector(terms @ values)]
 
 
-def place_of(token: int) -> tuple[int, int]:
+def page_and_row_of(token: int) -> tuple[int, int]:
     """Page and row in which a cache with the board's table puts a token."""
     row_of_pages = torch.tensor([PAGE_TABLE], device=DEVICE)
-    cache = KVCache(row_of_pages, kv_heads=1, head_dim=ROOM, format="fp16", page_size=PAGE_TOKENS, pages=PAGES)
-    marks = torch.arange(TOKENS, device=DEVICE).half()[None, None, :, None].expand(1, 1, -1, ROOM)
+    cache = KVCache(row_of_pages, kv_heads=1, head_dim=MIN_HEAD_DIM, format="fp16", page_size=PAGE_TOKENS, pages=PAGES)
+    marks = torch.arange(TOKENS, device=DEVICE).half()[None, None, :, None].expand(1, 1, -1, MIN_HEAD_DIM)
     cache.append(marks, marks)
     page, _, row, _ = (cache.keys == token).nonzero()[0].tolist()
     return page, row

@@ -29,11 +29,11 @@ class Part:
         return [number / self.total for number in self.blend]
 
 
-def attend(begin: int, end: int, mark: int | None = None) -> Part:
-    """Tokens begin to end; measured from ``mark``, from their own maximum if there is none."""
+def attend(begin: int, end: int, reference: int | None = None) -> Part:
+    """Tokens begin to end; measured from ``reference``, from their own maximum if there is none."""
     scores = [sum(q * k for q, k in zip(QUERY, key, strict=True)) for key in KEYS[begin:end]]
     top = max(scores)
-    terms = [2.0 ** (score - (top if mark is None else mark)) for score in scores]
+    terms = [2.0 ** (score - (top if reference is None else reference)) for score in scores]
     blend = [sum(t * v[i] for t, v in zip(terms, VALUES[begin:end], strict=True)) for i in (0, 1)]
     return Part(scores, terms, top, sum(terms), blend)
 

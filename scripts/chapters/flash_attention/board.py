@@ -61,7 +61,7 @@ def block_states(query: Sequence[int]) -> list[State]:
 
 
 @dataclass(frozen=True)
-class Backward:
+class GradientRow:
     """A row on its way back: each weight and its gradient, the average of these, the excess over it, each score's."""
 
     weights: Row
@@ -71,13 +71,13 @@ class Backward:
     ds: Row
 
 
-def backward(query: int) -> Backward:
+def gradient_row(query: int) -> GradientRow:
     last = block_states(Q[query])[-1]
     weights = [power_of_two(dot(Q[query], key) - last.maximum) / last.total for key in K]
     dp = [dot(OUTPUT_GRADIENT[query], value) for value in V]
     average = dot(OUTPUT_GRADIENT[query], last.output)
     excess = [each - average for each in dp]
-    return Backward(weights, dp, average, excess, [p * a for p, a in zip(weights, excess, strict=True)])
+    return GradientRow(weights, dp, average, excess, [p * a for p, a in zip(weights, excess, strict=True)])
 
 
 def number(number: float | Fraction) -> str:
@@ -234,14 +234,14 @@ def draw_lse(board: Board) -> None:
     board.write(30, 250, "no maximum, no sum, any order", 0.85, at="left")
 
 
-def draw_gradient_row(board: Board, query: int, row: Backward, begin: int = 0, end: int = 5) -> None:
+def draw_gradient_row(board: Board, query: int, row: GradientRow, begin: int = 0, end: int = 5) -> None:
     """A row of the table of step 7 and 8, or some of its columns; 0 is its first."""
     cells = [query + 1, *(", ".join(map(number, each)) for each in (row.dp, [row.average], row.excess, row.ds))]
     board.table(30 + sum(COLUMN_WIDTHS[:begin]), 72 + 42 * query, [cells[begin:end]], COLUMN_WIDTHS[begin:], size=0.8)
 
 
 def draw_average(board: Board) -> None:
-    row, out = backward(0), block_states(Q[0])[-1].output
+    row, out = gradient_row(0), block_states(Q[0])[-1].output
     terms = " + ".join(f"{number(weight)} · {dp}" for weight, dp in zip(row.weights, row.dp, strict=True))
     board.step(
         f"The first row of a table: dP {vector(row.dp)}, D {number(row.average)}, dP minus D {vector(row.excess)}, dS "
@@ -262,7 +262,7 @@ def draw_average(board: Board) -> None:
 
 
 def draw_gradients(board: Board) -> None:
-    rows = [backward(query) for query in range(3)]
+    rows = [gradient_row(query) for query in range(3)]
     ds = "; ".join(vector(row.ds) for row in rows[1:])
     board.step(
         f"The table has two more rows; their dS is {ds}. Each row of dS adds up to 0, and the third has only zeros."

@@ -37,11 +37,12 @@ def lines() -> Iterator[str]:
     (ds,) = torch.autograd.grad(shares @ v, scores, above)
     dp, average = above @ v.T, (above * out).sum(-1)
     rows = [
-        [i + 1, bare(dp[i]), plain(average[i]), bare(dp[i] - average[i]), bare(ds[i]), bare(dv[i])] for i in range(3)
+        [i + 1, in_cell(dp[i]), plain(average[i]), in_cell(dp[i] - average[i]), in_cell(ds[i]), in_cell(dv[i])]
+        for i in range(3)
     ]
     yield from table(["row", "dP", "D", "dP - D", "dS", "dV, by the kernel"], *rows)
-    asked, through = requested_bytes(N, HEAD_DIM, BYTES, BLOCK_Q), fused_traffic(N, HEAD_DIM, BYTES)[0].read
-    yield f"{N} words: {mb(asked):.0f} MB asked for, {mb(through):.1f} MB through HBM"
+    requested, hbm_read = requested_bytes(N, HEAD_DIM, BYTES, BLOCK_Q), fused_traffic(N, HEAD_DIM, BYTES)[0].read
+    yield f"{N} words: {mb(requested):.0f} MB asked for, {mb(hbm_read):.1f} MB through HBM"
     yield f"a query leaves {HEAD_DIM * BYTES + lse.element_size()} B, whatever N"
 
 
@@ -55,5 +56,6 @@ def states(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> Ite
         yield plain(state.running_max / SCALE), plain(state.running_sum), vector(blend)
 
 
-def bare(numbers: torch.Tensor) -> str:
+def in_cell(numbers: torch.Tensor) -> str:
+    """A vector as a table has it, without brackets."""
     return vector(numbers)[1:-1]

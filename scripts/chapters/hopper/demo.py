@@ -23,16 +23,16 @@ def lines() -> Iterator[str]:
     spare = f"{products:.0f} - {exp2:.0f} = {products - exp2:.0f}"
     yield f"One takes exp2 while the other multiplies: {spare} clocks to spare."
     yield ""
-    yield from table(["d", "products", "exp2", "in turn, TFLOP/s"], *map(clocks, (128, 64, 256)))
+    yield from table(["d", "products", "exp2", "in turn, TFLOP/s"], *map(clocks_row, (128, 64, 256)))
     uses = range(RING_USES)
     full = [use // PLAN.stages % 2 for use in uses]
     rows = {"use": uses, "place": [use % PLAN.stages for use in uses], "full": full, "empty": [1 - bit for bit in full]}
     yield "; ".join(f"{name} {' '.join(map(str, row))}" for name, row in rows.items())
     parts = (HEAD_DIM // 2, PLAN.block_k // 2, PLAN.block_k // 4)  # of a thread: blend, scores, exponentials
     yield f"registers: {' + '.join(map(str, parts))} = {sum(parts)} of {PLAN.registers}"
-    third = rings(PLAN._replace(stages=PLAN.stages + 1))
+    third = ring_bytes(PLAN._replace(stages=PLAN.stages + 1))
     room = int(H100["shared memory per block"].value)
-    yield f"bytes: {rings(PLAN):,} of {room:,}; with a third stage {third:,}"
+    yield f"bytes: {ring_bytes(PLAN):,} of {room:,}; with a third stage {third:,}"
     head = list(range(N // PLAN.block_q, 0, -1))  # of each block of queries, the blocks of keys that it sees
     half = len(head) // 2
     pairs = [longest + shortest for longest, shortest in zip(head[:half], reversed(head[half:]), strict=True)]
@@ -59,13 +59,13 @@ def most_blocks(blocks: list[int], back: bool = False) -> int:
     return max(has)
 
 
-def clocks(head_dim: int) -> list[object]:
+def clocks_row(head_dim: int) -> list[object]:
     """Of a score, and TFLOP/s if exp2 and the products take turns."""
     products, exp2 = attention_flops(1, head_dim) / CLOCK["products"], 1 / CLOCK["exp2"]
     peak = H100["bf16 peak"].value / 1e12
     return [head_dim, f"{products:g}", f"{exp2:g}", f"{peak * products / (products + exp2):.0f}"]
 
 
-def rings(plan: Plan) -> int:
+def ring_bytes(plan: Plan) -> int:
     """Bytes of the tiles of queries, keys and values."""
     return BYTES * HEAD_DIM * (plan.q_stages * plan.block_q + 2 * plan.stages * plan.block_k)

@@ -20,7 +20,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
     if scores % exp2 or any(scores * attention_flops(1, d) % tensor for d in HEAD_DIMS):
         return None
     clocks = [(d, scores * attention_flops(1, d) // tensor, scores // exp2) for d in HEAD_DIMS]
-    shared = shares(draw)
+    shared = block_questions(draw)
     if any(not 1 <= products / powers <= 8 for _, products, powers in clocks) or not shared:
         return None
     return Worksheet(
@@ -49,11 +49,11 @@ def worksheet(draw: random.Random) -> Worksheet | None:
             ]
             for d, products, powers in clocks
         ],
-        questions=[*ring(draw), *plan(draw), *shared],
+        questions=[*ring_questions(draw), *plan_questions(draw), *shared],
     )
 
 
-def ring(draw: random.Random) -> list[tuple[str, str]]:
+def ring_questions(draw: random.Random) -> list[tuple[str, str]]:
     stages, uses = draw.choice((3, 4)), draw.choice((8, 9, 10))
     places, full = [use % stages for use in range(uses)], [use // stages % 2 for use in range(uses)]
     one, both = f"A ring has {stages} places. For uses 0 to {uses - 1}: in which place is the tile?", "In the same uses"
@@ -71,7 +71,7 @@ def numbers_text(numbers: list[int]) -> str:
     return " ".join(map(str, numbers))
 
 
-def plan(draw: random.Random) -> list[tuple[str, str]]:
+def plan_questions(draw: random.Random) -> list[tuple[str, str]]:
     there = H100["shared memory per block"].value
     while True:
         d, keys = draw.choice(HEAD_DIMS), draw.choice((64, 128))
@@ -97,7 +97,7 @@ def plan(draw: random.Random) -> list[tuple[str, str]]:
     ]
 
 
-def shares(draw: random.Random) -> list[tuple[str, str]]:
+def block_questions(draw: random.Random) -> list[tuple[str, str]]:
     """What program 0 gets in turn and in pairs; nothing if it is not the busiest, or the mean is not even."""
     blocks, heads = draw.choice((8, 16)), draw.randint(4, 12)
     sms = blocks + draw.choice((2, 4))

@@ -28,12 +28,12 @@ from scripts.chapters.many_gpus.board import (
 SNIPPET = "two_boards"
 SCALE = log(2)  # powers of 2
 SCHEMES = {"ring": "ring", "all_gather": "all-gather", "all_to_all": "all-to-all"}
-OWN = (slice(0, 2), slice(2, 4))  # the words of each board
+WORDS_OF_BOARDS = (slice(0, 2), slice(2, 4))  # the words of each board
 
 
 def lines() -> Iterator[str]:
     q, k, v = (torch.tensor(rows, dtype=torch.float64)[None, None] for rows in (QUERIES, KEYS, VALUES))
-    parts = [attend(q, k[:, :, own], v[:, :, own], is_causal=False, scale=SCALE) for own in OWN]
+    parts = [attend(q, k[:, :, own], v[:, :, own], is_causal=False, scale=SCALE) for own in WORDS_OF_BOARDS]
     out, lse = merge(*parts[0], *parts[1])
     alone = attention(q, k, v, scale=SCALE)
     yield f"Two boards find what one GPU finds: {', '.join(vector(row) for row in out[0, 0])}."
@@ -47,8 +47,8 @@ def lines() -> Iterator[str]:
     for order in ("contiguous", "zigzag"):
         counts = [pairs_of(rank, 2, 2, True, order) for rank in range(2)]
         yield f"causal pairs, {order}: {' and '.join(map(str, counts))}"
-    home = [gradient(q, k, v, out, lse, own) for own in OWN]
-    lost = [gradient(q, k, v, *parts[0], own) for own in OWN]
+    home = [gradient(q, k, v, out, lse, own) for own in WORDS_OF_BOARDS]
+    lost = [gradient(q, k, v, *parts[0], own) for own in WORDS_OF_BOARDS]
     yield (
         f"value 1's gradient: {home[0]:.3f} + {home[1]:.3f} = {sum(home):.3f}; "
         f"by the lse of a part {sum(lost):.2f}, wrong"
@@ -64,7 +64,7 @@ def lines() -> Iterator[str]:
 def gradient(q, k, v, out, lse, asks: slice) -> float:
     """What the queries of a board add to the first number of value 1, with this lse."""
     dout = torch.tensor([1.0, 0.0], dtype=q.dtype).expand(1, 1, 2, 2)
-    own, rows = OWN[0], (slice(None), slice(None), asks)
+    own, rows = WORDS_OF_BOARDS[0], (slice(None), slice(None), asks)
     found = gradients(
         q[rows], k[:, :, own], v[:, :, own], out[rows], lse[rows], dout, is_causal=False, scale=SCALE
     )  # fmt: skip

@@ -35,7 +35,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         said = [text for each, output in parts for text in (f"{float(each):g}", list_text(output))]
         rows.append([f"word {word}", *map(Blank, said), Blank(list_text(merged))])
         sums.append(sum(terms))
-    if weighed < 3 or len({row[-1] for row in rows}) < 3 or not (gradient := home(sums)):
+    if weighed < 3 or len({row[-1] for row in rows}) < 3 or not (gradient := gradient_question(sums)):
         return None
     return Worksheet(
         title="Four words on two boards",
@@ -47,7 +47,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         ],
         head=["Query", "Board 1: sum", "Output", "Board 2: sum", "Output", "Merged"],
         rows=rows,
-        questions=[gradient, *travels(draw), *ridge(draw), *waits(draw)],
+        questions=[gradient, *sent_bytes_question(draw), *overlap_question(draw), *causal_work_questions(draw)],
     )
 
 
@@ -55,7 +55,7 @@ def blend(terms: Sequence[Fraction], values: Sequence[tuple[int, int]]) -> list[
     return [sum(t * value[i] for t, value in zip(terms, values, strict=True)) / sum(terms) for i in (0, 1)]
 
 
-def home(sums: list[Fraction]) -> tuple[str, str] | None:
+def gradient_question(sums: list[Fraction]) -> tuple[str, str] | None:
     """Of value 1, whose exponential is 1 for each query; nothing if a hand that rounds to three digits goes astray."""
     shares = [1 / each for each in sums]
     by_hand = [sum(round(share, 3) for share in shares[own]) for own in BOARDS]
@@ -71,7 +71,7 @@ def home(sums: list[Fraction]) -> tuple[str, str] | None:
     return ask, f"{one} + {other} = {both}"
 
 
-def travels(draw: random.Random) -> list[tuple[str, str]]:
+def sent_bytes_question(draw: random.Random) -> list[tuple[str, str]]:
     gpus, heads, d, tokens = (2**power for power in (draw.randint(2, 4), draw.randint(4, 6), 7, draw.randint(11, 14)))
     part = Part(tokens, heads, heads, d)
     ring, swap = (sent_bytes(scheme, gpus, part) for scheme in ("ring", "all_to_all"))
@@ -82,7 +82,7 @@ def travels(draw: random.Random) -> list[tuple[str, str]]:
     return [(ask, f"{bytes_text(part.kv_bytes)}; {bytes_text(int(ring))}; {bytes_text(int(swap))}")]
 
 
-def ridge(draw: random.Random) -> list[tuple[str, str]]:
+def overlap_question(draw: random.Random) -> list[tuple[str, str]]:
     speed, link = draw.choice([(a, b) for a in SPEEDS for b in LINKS if 1000 * a % b == 0])
     full, causal = (
         min_tokens_to_overlap(Part(1, 1, 1, 128), speed * 1e12, link * 1e9, causal=each) for each in (False, True)
@@ -94,10 +94,10 @@ def ridge(draw: random.Random) -> list[tuple[str, str]]:
     return [(ask, f"{with_commas(round(full))}; {with_commas(round(causal))}")]
 
 
-def waits(draw: random.Random) -> list[tuple[str, str]]:
+def causal_work_questions(draw: random.Random) -> list[tuple[str, str]]:
     gpus = draw.choice((4, 5, 8, 10))
-    mine = draw.randint(1, gpus)
-    chunks = f"{mine} and {2 * gpus + 1 - mine}"
+    own = draw.randint(1, gpus)
+    chunks = f"{own} and {2 * gpus + 1 - own}"
     last = Fraction(2 * gpus - 1, 2)
     return [
         (
@@ -106,7 +106,7 @@ def waits(draw: random.Random) -> list[tuple[str, str]]:
             f"{float(last):g}; {gpus / 2:g}; {float(2 * last / gpus):.4g}",
         ),
         (
-            f"The same text in {2 * gpus} chunks, mirrored. Counted from 1, which chunks does GPU {mine} get?",
+            f"The same text in {2 * gpus} chunks, mirrored. Counted from 1, which chunks does GPU {own} get?",
             chunks,
         ),
     ]

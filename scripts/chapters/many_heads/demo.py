@@ -21,11 +21,11 @@ VIEWS = {"_unsafe_view"}  # of those operators whose schema does not say so
 @torch.no_grad()
 def lines() -> Iterator[str]:
     looped = LoopedMultiHeadAttention(WIDTH, HEADS).to(DEVICE)
-    one, other = (count_of(form) for form in (looped, MultiHeadAttention.from_loop(looped)))
+    one, other = (operator_counts(form) for form in (looped, MultiHeadAttention.from_loop(looped)))
     squares = [count.scores // LONG**2 for count in (one, other)]
     yield f"{one.launches} launches become {other.launches}, and {squares[0]} squares stay {squares[1]}."
     yield ""
-    x, loop = torch.tensor(WORDS, dtype=torch.float64, device=DEVICE), by_hand()
+    x, loop = torch.tensor(WORDS, dtype=torch.float64, device=DEVICE), board_heads()
     at_once = MultiHeadAttention.from_loop(loop)
     heads = [(weights(head.query(x), head.key(x)).round(decimals=2), head.value(x)) for head in loop.heads]
     exact = [form(x[None])[0] for form in (loop, at_once)]
@@ -45,7 +45,7 @@ def lines() -> Iterator[str]:
     yield f"{LONG} words: {squares[1]} · {LONG}² = {other.scores:,} scores"
 
 
-def by_hand() -> LoopedMultiHeadAttention:
+def board_heads() -> LoopedMultiHeadAttention:
     """The board's two heads: no bias, and an output projection that hands on what it gets."""
     loop = LoopedMultiHeadAttention(len(WORDS[0]), 2).double().to(DEVICE)
     for parameter in loop.parameters():
@@ -57,7 +57,7 @@ def by_hand() -> LoopedMultiHeadAttention:
     return loop
 
 
-class Counting(TorchDispatchMode):
+class OperatorCounter(TorchDispatchMode):
     """Counts the operators that compute or copy something, on a GPU a kernel each, and the scores of all softmaxes."""
 
     def __init__(self):
@@ -72,8 +72,8 @@ class Counting(TorchDispatchMode):
         return out
 
 
-def count_of(form: torch.nn.Module) -> Counting:
+def operator_counts(form: torch.nn.Module) -> OperatorCounter:
     x = torch.randn(1, LONG, WIDTH, device=DEVICE)
-    with Counting() as counting:
+    with OperatorCounter() as counting:
         form(x)
     return counting

@@ -52,9 +52,9 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         ],
         questions=[
             ("Head 2 gets a causal mask. What is its output for the 2nd word?", list_text(second)),
-            *one_matrix(draw, q, k),
-            *cells(draw),
-            *launches(draw),
+            *one_matrix_question(draw, q, k),
+            *cells_question(draw),
+            *launches_question(draw),
         ],
     )
 
@@ -64,7 +64,7 @@ def in_words(places: tuple[int, ...]) -> str:
     return f"the {NAMES[places[0]]} and the {NAMES[places[1]]} number"
 
 
-def one_matrix(draw: random.Random, q: list, k: list) -> list[tuple[str, str]]:
+def one_matrix_question(draw: random.Random, q: list, k: list) -> list[tuple[str, str]]:
     word = draw.randrange(3)
     ask = (
         "One multiplication gives the queries of both heads, side by side. What does it give for the "
@@ -73,7 +73,7 @@ def one_matrix(draw: random.Random, q: list, k: list) -> list[tuple[str, str]]:
     return [(ask, list_text(q[word] + k[word]))]
 
 
-def cells(draw: random.Random) -> list[tuple[str, str]]:
+def cells_question(draw: random.Random) -> list[tuple[str, str]]:
     """Where the numbers of a word lie, as attention writes them: head by head."""
     words = draw.randint(4, 9)
     word = draw.randint(1, words)
@@ -87,7 +87,7 @@ def cells(draw: random.Random) -> list[tuple[str, str]]:
     return [(ask, f"cells {', '.join(map(str, found))}; steps of 1, {2 * words - 1}, 1")]
 
 
-def launches(draw: random.Random) -> list[tuple[str, str]]:
+def launches_question(draw: random.Random) -> list[tuple[str, str]]:
     heads = draw.choice((2, 3, 4, 5, 6, 10, 12, 16))
     ask = (
         f"How many kernels does the loop launch for {heads} heads, and how many are launched for all heads at once? "

@@ -15,7 +15,7 @@ VALUES = ((10, 0), (0, 10))
 POWERS = {power: round(math.exp(-power), 3) for power in range(4)}  # what the sheet gives, in its digits
 
 
-class Line(NamedTuple):
+class TableLine(NamedTuple):
     """A line of the table by hand: what is left of the old state, what the pair adds, and the new state."""
 
     kept: State
@@ -31,10 +31,10 @@ def worksheet(draw: random.Random) -> Worksheet | None:
     moved = after[0].running_max < after[-1].running_max
     round_shares = all(abs(part - round(part, 1)) < 0.005 for part in after[-1].output)
     if not (
-        fresh and moved and len(set(scores)) > 2 and len(set(values)) > 1 and round_shares and even(scores, values)
+        fresh and moved and len(set(scores)) > 2 and len(set(values)) > 1 and round_shares and is_even(scores, values)
     ):
         return None
-    lines = by_hand(scores, values)
+    lines = lines_by_hand(scores, values)
     last, lost = after[-1], forgotten[-1]
     return Worksheet(
         title="Online softmax, two at a time",
@@ -87,14 +87,14 @@ def step_text(worked: bool, kept: str, new: str, total: str) -> str:
     return f"{kept} + {new} = {total}" if worked else total
 
 
-def readers(scores: Sequence[int], first: State) -> tuple[float, float]:
+def reader_sums(scores: Sequence[int], first: State) -> tuple[float, float]:
     """What the first reader's sum is worth at the second's maximum, the larger one, and the second reader's sum."""
     top = max(scores[2:])
     return round(first.running_sum * POWERS[top - first.running_max], 3), sum(terms_of(scores[2:], top))
 
 
 def merge_text(scores: Sequence[int], first: State) -> str:
-    top, (kept, rest) = max(scores[2:]), readers(scores, first)
+    top, (kept, rest) = max(scores[2:]), reader_sums(scores, first)
     return (
         f"({first.running_max:g}, {first.running_sum:.3f}); ({top}, {rest:.3f}), "
         f"with {sum_of(terms_of(scores[2:], top))}; together ({top}, {kept + rest:.3f}), with {sum_of((kept, rest))}"
@@ -105,27 +105,31 @@ def output_text(state: State) -> str:
     return f"{vector(state.accumulator)} ÷ {state.running_sum:.3f} = {vector(state.output)}"
 
 
-def even(scores: Sequence[int], values: Values) -> bool:
+def is_even(scores: Sequence[int], values: Values) -> bool:
     """Whether a hand that rounds to the printed digits at each step comes to the digits that are exact."""
     pairs = block_states(scores, values)
     tables = [
-        (running_states(pairs, forget), [line.state for line in by_hand(scores, values, forget)])
+        (running_states(pairs, forget), [line.state for line in lines_by_hand(scores, values, forget)])
         for forget in (False, True)
     ]
-    kept, rest = readers(scores, tables[0][1][0])
+    kept, rest = reader_sums(scores, tables[0][1][0])
     return (
         f"{rest:.3f}" == f"{worked.state_of(scores[2:], values[2:]).running_sum:.3f}"
         and f"{kept + rest:.3f}" == f"{tables[0][0][-1].running_sum:.3f}"
-        and all(digits(a) == digits(b) for exact, rounded in tables for a, b in zip(exact, rounded, strict=True))
+        and all(
+            printed_digits(a) == printed_digits(b)
+            for exact, rounded in tables
+            for a, b in zip(exact, rounded, strict=True)
+        )
         and all(vector(exact[-1].output) == vector(rounded[-1].output) for exact, rounded in tables)
     )
 
 
-def digits(state: State) -> tuple[str, str]:
+def printed_digits(state: State) -> tuple[str, str]:
     return f"{state.running_sum:.3f}", vector(state.accumulator)
 
 
-def by_hand(scores: Sequence[int], values: Values, forget: bool = False) -> list[Line]:
+def lines_by_hand(scores: Sequence[int], values: Values, forget: bool = False) -> list[TableLine]:
     """The line of each pair, where each product is rounded to the digits that the sheet prints."""
     lines, state = [], State(scores[0])
     for at in (0, 2, 4):
@@ -136,5 +140,5 @@ def by_hand(scores: Sequence[int], values: Values, forget: bool = False) -> list
         columns = zip(*values[at : at + 2], strict=True)
         new = (sum(terms), tuple(sum(map(math.prod, zip(terms, column, strict=True))) for column in columns))
         state = State(top, kept[0] + new[0], tuple(map(sum, zip(kept[1], new[1], strict=True))), factor)
-        lines.append(Line(State(top, *kept), State(top, *new), state))
+        lines.append(TableLine(State(top, *kept), State(top, *new), state))
     return lines

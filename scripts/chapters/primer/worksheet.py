@@ -11,7 +11,7 @@ from scripts.chapters.worksheets import Blank, Worksheet, bytes_text, list_text,
 def worksheet(draw: random.Random) -> Worksheet | None:
     n = draw.choice((8, 10, 12, 15, 16, 20))
     edges = [edge for edge in range(1, n + 1) if n % edge == 0]
-    chip = machine(draw)
+    chip = chip_questions(draw)
     if not chip:
         return None
     return Worksheet(
@@ -31,11 +31,11 @@ def worksheet(draw: random.Random) -> Worksheet | None:
             ]
             for edge in edges
         ],
-        questions=[*dot(draw), *chip],
+        questions=[*dot_product_question(draw), *chip],
     )
 
 
-def dot(draw: random.Random) -> list[tuple[str, str]]:
+def dot_product_question(draw: random.Random) -> list[tuple[str, str]]:
     d = draw.choice((3, 4))
     one, other = ([draw.randint(-3, 4) for _ in range(d)] for _ in range(2))
     return [
@@ -46,7 +46,7 @@ def dot(draw: random.Random) -> list[tuple[str, str]]:
     ]
 
 
-def machine(draw: random.Random) -> list[tuple[str, str]]:
+def chip_questions(draw: random.Random) -> list[tuple[str, str]]:
     """A chip's ridge and the edges of its tiles; nothing unless they come out as whole numbers."""
     flop, hbm, shared = draw.choice((1024, 2048, 4096, 8192)), draw.choice((8, 10, 16, 20, 32)), draw.choice((64, 128))
     sms, tenths = draw.choice((80, 100, 120, 150, 200)), draw.randint(10, 20)

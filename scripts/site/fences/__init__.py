@@ -56,10 +56,10 @@ def fence(*allowed: str):
                     )
                 return str(formatter(self, body, options, md))
             except FenceError as error:
-                return self.page.put_aside(error)
+                return self.page.defer_error(error)
             except Exception as error:
                 why = error if isinstance(error, SELF_EXPLANATORY) else f"{body}: {type(error).__name__}: {error}"
-                return self.page.put_aside(self.page.error_at_fence(kind, body, why))
+                return self.page.defer_error(self.page.error_at_fence(kind, body, why))
 
         return guarded
 
@@ -106,7 +106,7 @@ class Fences:
     @fence("hl_lines")
     def source(self, mark: str, options: dict, md) -> str:
         symbol = symbols.quote(mark, self.reader.root)
-        self.page.quoted.append(mark)
+        self.page.quoted_symbols.append(mark)
         code = Markup(highlighted(symbol.text, md, {**options, "linenums": str(symbol.first), "title": symbol.title}))
         if symbol.documented:
             address = self.page.url_to(symbols.address(symbol.name, self.reader.root))
@@ -127,7 +127,7 @@ class Fences:
         printed = outputs.cell_html(record, name, tag)
         return Markup('<div class="hb-run"><div data-quote="{}">{}</div>{}{}</div>').format(mark, code, printed, ran)
 
-    def about(self, name: str) -> str:
+    def snippet_notes(self, name: str) -> str:
         """Returns what the page of a snippet says of it: what to download, where it ran, how to run it."""
         ran = outputs.ran_html(self.try_read(name), name)
         how = outputs.from_scratch_html(name, self.repository, self.reader.snippet(name).in_ranks)
@@ -207,7 +207,7 @@ class Fences:
             return Markup('<div class="hb-record">{}</div>').format(ran)  # so the field above the tables finds it too
         tables = outputs.EMPTY.join(map(outputs.folded_table_html, record.tables()))
         return Markup(
-            '<div class="hb-record">{}<p>The command: <code>.venv/bin/python -m scripts.record {}</code></p>{}</div>'
+            '<div class="hb-record">{}<p>The command: <code>.venv/bin/python -m scripts.records {}</code></p>{}</div>'
         ).format(ran, name, tables or Markup("<p>It prints text alone.</p>"))
 
     @fence()
@@ -239,10 +239,10 @@ class Fences:
             number, why = values.of_library(query, self.library)
             return str(outputs.value_html(text, query.printed(number), why))
         except (values.ValueQueryError, records.RecordError) as error:
-            return self.page.put_aside(self.page.error_at_fence("value", text, f"#!value {text}: {error}"))
+            return self.page.defer_error(self.page.error_at_fence("value", text, f"#!value {text}: {error}"))
 
     def value_of_record(self, text: str, query: values.ValueQuery) -> str:
-        self.page.valued.setdefault(query.snippet, text)
+        self.page.first_values.setdefault(query.snippet, text)
         record = self.try_read(query.snippet)
         if not record:
             return outputs.value_html(text, "[has never run]", query.snippet)
@@ -259,7 +259,7 @@ class Fences:
         try:
             return self.fact(name, words)
         except FenceError as error:
-            return self.page.put_aside(error)
+            return self.page.defer_error(error)
 
     def fact(self, name: str, words: str) -> str:
         """Holds the words of a fact to what it returns today; returns what it rests on."""
@@ -277,7 +277,7 @@ class Fences:
 
     def recorded(self, name: str) -> tuple[records.Record | None, str]:
         """Returns the record of a snippet, None if it has never run, and what the page says of its run."""
-        self.page.shown.add(name)
+        self.page.shown_snippets.add(name)
         record = self.try_read(name)
         return record, outputs.ran_html(record, name, self.page.url_of(name))
 

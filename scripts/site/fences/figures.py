@@ -1,4 +1,4 @@
-"""A figure script, run by its path so that `serve` always draws today's."""
+"""Finds a figure's script and runs it by its path, so that `serve` always draws today's."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from scripts.site.meta.repository import clone_commands
 
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MAX_UNBROKEN = 35  # characters: the name of a kernel or a sentence, which may break after an underscore
-STARTS_RANKS = ", and starts one process for each GPU, or two on the CPU where there aren't two GPUs"
-IN_TWO_PROCESSES = " in two processes, each on a GPU of its own if there are two; for four GPUs write 4"
+IN_RANKS_NOTE = ", and starts one process for each GPU, or two on the CPU where there aren't two GPUs"
+TWO_PROCESSES_NOTE = " in two processes, each on a GPU of its own if there are two; for four GPUs write 4"
 EMPTY = Markup()
 
 
@@ -202,10 +202,10 @@ def from_scratch_html(snippet: str, repository: str, in_ranks: bool = False) -> 
         "" if repository else ", at the root of a clone of the repository",
         f"{clone_commands(repository)} && " if repository else "",
         snippet,
-        STARTS_RANKS if in_ranks else "",
+        IN_RANKS_NOTE if in_ranks else "",
         snippet,
         run_command(snippet, in_ranks),
-        IN_TWO_PROCESSES if in_ranks else "",
+        TWO_PROCESSES_NOTE if in_ranks else "",
     )
 
 

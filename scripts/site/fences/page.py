@@ -1,4 +1,4 @@
-"""The page that is being rendered: what it quotes and what it shows, so that it can be held to what was executed."""
+"""The page that is being rendered: what it quotes and shows, and the errors where that isn't what was executed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from scripts.site.fences import outputs
 from scripts.site.fences.symbols import is_lab
 
 CODE = re.compile(r"<code\b.*?</code>", re.DOTALL)
-TURNED = re.compile("</span>(&ldquo;|&lsquo;|[“‘])")  # noqa: RUF001  (an opening quotation mark that closes)
+REVERSED_QUOTE = re.compile("</span>(&ldquo;|&lsquo;|[“‘])")  # noqa: RUF001  (an opening quotation mark that closes)
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-LINKED = re.compile(r'<a\b[^>]*\bhref="[^"]*\bsnippets/(\w+)(?:\.ipynb|/)')
+SNIPPET_LINK = re.compile(r'<a\b[^>]*\bhref="[^"]*\bsnippets/(\w+)(?:\.ipynb|/)')
 LINK = re.compile(r"\[(?P<words>[^\]]*)\]\((?P<target>[^)\s#]*)[^)]*\)(?P<behind> \(chapter \d+\))?")
 SPAN = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)")  # code in a line
 LITERAL = re.compile(r"(?<!`)(``+)(?!`).+?(?<!`)\1(?!`)")  # and such as may show a value instead of asking it
-FORGED = re.compile(
+TYPED_HTML = re.compile(
     r"<(?:pre|code|samp|kbd|listing|xmp|textarea|script|style|iframe|object|embed|svg)\b"
     r"|\bwhite-space\b|\bhb-(?!sheet\b)\w|\bdata-(?:quote|record|value|fact|suite)\b",
     re.IGNORECASE,
@@ -43,8 +43,8 @@ class PageContext:
 
     text: its Markdown, which begins on line ``first_line`` of its file ``source``, as MkDocs has it
     is_earlier: it reads the records of snippets/earlier
-    quoted: the symbols it quotes   shown: the snippets of which it says where and when they ran
-    valued: snippet -> the first `#!value` that asks its record
+    quoted_symbols: those of the library that it quotes   shown_snippets: of which it says where and when they ran
+    first_values: snippet -> the first `#!value` that asks its record
     fences_seen: kind and body of a fence -> how often it has come so far
     errors: what is wrong with it, as far as has been seen
     """
@@ -54,9 +54,9 @@ class PageContext:
     first_line: int = 1
     source: str = ""
     is_earlier: bool = False
-    quoted: list[str] = field(default_factory=list)
-    shown: set[str] = field(default_factory=set)
-    valued: dict[str, str] = field(default_factory=dict)
+    quoted_symbols: list[str] = field(default_factory=list)
+    shown_snippets: set[str] = field(default_factory=set)
+    first_values: dict[str, str] = field(default_factory=dict)
     fences_seen: Counter[tuple[str, str]] = field(default_factory=Counter)
     errors: list[FenceError] = field(default_factory=list)
 
@@ -70,7 +70,7 @@ class PageContext:
     def url_of(self, snippet: str) -> str:
         return self.url_to(f"snippets/{snippet}/")
 
-    def put_aside(self, error: FenceError) -> str:
+    def defer_error(self, error: FenceError) -> str:
         """Keeps an error until the rest of the page is read; returns what stands in its place."""
         self.errors.append(error)
         return ""
@@ -105,9 +105,9 @@ class PageContext:
 
     def refuse_typed_html(self) -> None:
         """Code, outputs, values and facts come from fences alone: HTML that could be taken for them is an error."""
-        for forged in FORGED.finditer(blank_out(SPAN, self.text)):
-            why = f"{forged[0]} is typed on the page: code comes through a fence, and only fences set their marks"
-            self.errors.append(self.error_at(forged, why))
+        for typed in TYPED_HTML.finditer(blank_out(SPAN, self.text)):
+            why = f"{typed[0]} is typed on the page: code comes through a fence, and only fences set their marks"
+            self.errors.append(self.error_at(typed, why))
 
     def error_at_mark(self, words: str, name: str, why: object) -> FenceError:
         mark = rf"\]\{{fact={re.escape(name)}\}}"
@@ -147,8 +147,8 @@ class PageContext:
             FenceError: with all errors that were put aside, or for the first thing that isn't so.
         """
         self.stop_at_errors()
-        shown_or_linked = self.shown | set(LINKED.findall(blank_out(COMMENT, html)))
-        for name, value in self.valued.items():
+        shown_or_linked = self.shown_snippets | set(SNIPPET_LINK.findall(blank_out(COMMENT, html)))
+        for name, value in self.first_values.items():
             if name not in shown_or_linked:
                 why = f"a number of {name} is quoted, and this page neither shows nor links where it ran"
                 self.fences_seen["value", value] = 1
@@ -156,17 +156,17 @@ class PageContext:
         if left := re.search(r"\{fact=\w*", CODE.sub("", html)):
             place = re.search(rf"{left[0]}(?!\w)", self.text)
             raise self.error_at(place, "a fact is marked `[words]{fact=name}`, in one paragraph")
-        if TURNED.search(html):
+        if REVERSED_QUOTE.search(html):
             place = re.search(r"""\{fact=[\w.]+\}["']""", self.text)
             raise self.error_at(place, "a closing quotation mark behind a mark is set as an opening one: put it inside")
-        quoted = [mark for mark in dict.fromkeys(self.quoted) if not is_lab(mark.partition(" ")[0])]
+        quoted = [mark for mark in dict.fromkeys(self.quoted_symbols) if not is_lab(mark.partition(" ")[0])]
         return self.check_quoted(html, quoted, self.records(shown_or_linked, reader)) if quoted else html
 
     def check_quoted(self, html: str, quoted: list[str], records: list[Record | None]) -> str:
         for mark in quoted:
             name = mark.partition(" ")[0]  # a part was executed if its symbol was
             module = name.partition(":")[0]
-            ran = [record for record in records if record and any(is_of(each, name) for each in record.executed)]
+            ran = [record for record in records if record and any(is_in(each, name) for each in record.executed)]
             if not ran and not any(record is None or module in record.changed for record in records):
                 why = f"{name} is quoted, and no record that this page shows or links has executed it"
                 raise self.error_at_fence("source", mark, why)
@@ -189,9 +189,9 @@ class PageContext:
         return records
 
 
-def is_of(executed: str, name: str) -> bool:
+def is_in(executed: str, symbol: str) -> bool:
     """Returns whether what was executed is the symbol, or lies in it."""
-    return executed == name or executed.startswith((f"{name}.", f"{name}:"))
+    return executed == symbol or executed.startswith((f"{symbol}.", f"{symbol}:"))
 
 
 def blank_out(part: re.Pattern, text: str) -> str:

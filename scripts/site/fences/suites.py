@@ -33,13 +33,13 @@ def suite_html(outcomes: dict[str, dict], root: Path) -> Markup:
             Markup("<li><code>{}</code>, {}: {}</li>").format(short_path(path), test_names(tests), reason)
             for reason, tests in skipped
         ]
-    table = grid(
+    table = suite_table(
         "tests/kernels", ["What is tested", "Passed", "Skipped", "Seconds"], rows, suite_row("Together", totals)
     )
     return table + (Markup("<p>Skipped, and why:</p><ul>{}</ul>").format(EMPTY.join(reasons)) if reasons else "")
 
 
-def grid(suite: str, heads: list[str], rows: list[Markup], last: Markup) -> Markup:
+def suite_table(suite: str, heads: list[str], rows: list[Markup], last: Markup) -> Markup:
     return Markup('<table data-suite="{}"><thead><tr>{}</tr></thead><tbody>{}</tbody><tfoot>{}</tfoot></table>').format(
         suite, EMPTY.join(map(head_html, heads)), EMPTY.join(rows), last
     )
@@ -85,7 +85,7 @@ def random_cases_html(cases: dict) -> Markup:
     rows = [case_row(name, form["cases"], form["worst"]) for name, form in forms.items()]
     total = sum(form["cases"] for form in forms.values())
     last = case_row("Together", total, max((form["worst"] for form in forms.values()), default=0.0))
-    table = grid("tests/kernels/random_cases", ["Form", "Cases", "Largest share of the budget"], rows, last)
+    table = suite_table("tests/kernels/random_cases", ["Form", "Cases", "Largest share of the budget"], rows, last)
     summary = Markup("<p>{} of them failed. Drawn for {} seconds, from the seeds {}.</p>").format(
         cases["failed"], round(cases["seconds"]), ", ".join(map(str, cases["seeds"]))
     )

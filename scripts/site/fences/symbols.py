@@ -1,4 +1,4 @@
-"""The text of a symbol of the library, or what a file is for, read from the file without importing it."""
+"""Quotes a symbol of the library, or what a file is for, from the file without importing it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Symbol:
 
     name: ``package.module.Symbol.attribute``, as the API names it
     documented: whether the API has it
-    shown: what stands above it, if not the path and the lines
+    fixed_title: what stands above it, if not the path and the lines
     """
 
     name: str
@@ -36,11 +36,11 @@ class Symbol:
     last: int
     text: str
     documented: bool
-    shown: str = ""
+    fixed_title: str = ""
 
     @property
     def title(self) -> str:
-        return self.shown or f"{self.path} · lines {self.first}–{self.last}"  # noqa: RUF001  (an en dash, as print has it)
+        return self.fixed_title or f"{self.path} · lines {self.first}–{self.last}"  # noqa: RUF001  (an en dash, as print has it)
 
 
 def quote(mark: str, root: Path) -> Symbol:
@@ -68,9 +68,9 @@ def quote(mark: str, root: Path) -> Symbol:
     if ends:
         first, last = lines_of_part(source.splitlines(), first, last, ends, mark)
     text = textwrap.dedent("\n".join(source.splitlines()[first - 1 : last]))
-    shown = readers_file(path) if LAB_START_MODULE.fullmatch(module) else ""
-    shown += f" · lines {first}–{last}" if shown and symbol else ""  # noqa: RUF001
-    return Symbol(name.replace(":", "."), path.relative_to(root).as_posix(), first, last, text, documented, shown)
+    fixed_title = readers_file(path) if LAB_START_MODULE.fullmatch(module) else ""
+    fixed_title += f" · lines {first}–{last}" if fixed_title and symbol else ""  # noqa: RUF001
+    return Symbol(name.replace(":", "."), path.relative_to(root).as_posix(), first, last, text, documented, fixed_title)
 
 
 def readers_file(start: Path) -> str:

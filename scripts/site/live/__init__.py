@@ -1,4 +1,4 @@
-"""The live pieces where there is no browser: the build draws their first state, and the tests ask their models.
+"""Runs the live pieces without a browser: the build draws their first state, and the tests ask their models.
 
 The modules of docs/live run in QuickJS as they stand, but for their import and export lines.
 """

@@ -3,16 +3,16 @@
 from pygments.filter import Filter
 from pygments.token import Keyword, Name, Operator, Punctuation, String, Text, Whitespace
 
-PLAIN = {Keyword.Constant, Name, Name.Function.Magic, Name.Variable.Magic, Operator, Operator.Word, Punctuation}
-PLAIN |= {String.Affix, Whitespace}
+PLAIN_KINDS = {Keyword.Constant, Name, Name.Function.Magic, Name.Variable.Magic, Operator, Operator.Word, Punctuation}
+PLAIN_KINDS |= {String.Affix, Whitespace}
 
 
-class AsText(Filter):
+class PlainCode(Filter):
     """Takes tokens of a plain kind for text."""
 
     def filter(self, lexer, stream):
         for kind, text in stream:
-            yield Text if kind in PLAIN else kind, text
+            yield Text if kind in PLAIN_KINDS else kind, text
 
 
-as_text = AsText()
+plain_code = PlainCode()

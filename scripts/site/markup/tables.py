@@ -18,12 +18,12 @@ NUMBER = re.compile(r"[−+±-]?(?=[.,\d])[\d,]*\.?\d*(?:·10\S+)?(?:[\s\u00a0]?
 WRAPPER = '<div class="md-typeset__scrollwrap"><div class="md-typeset__table">{}</div></div>'
 
 
-def wrap(html: str) -> str:
+def wrap_tables(html: str) -> str:
     """``html`` with each table that has no class given ours, which the stylesheet knows, and its numbers theirs."""
-    return TABLE.sub(set_table, html)
+    return TABLE.sub(wrap_table, html)
 
 
-def set_table(match: re.Match) -> str:
+def wrap_table(match: re.Match) -> str:
     attributes, rows = match["attributes"], match["rows"]
     if "class=" not in attributes:
         rows = add_headings(rows) if is_in_by_hand_callout(match.string[: match.start()]) else rows

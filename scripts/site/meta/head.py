@@ -1,4 +1,4 @@
-"""What other programs say of a page when somebody searches for it or sends it: its title, how it begins, its card."""
+"""Sets what other programs say of a page that is searched for or sent: its title, how it begins, its card."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from scripts.site.meta.cards import Card
 MAX_LENGTH = 200  # characters, of which more are cut off elsewhere
 HEADING = re.compile(r"<h1\b[^>]*>(.*?)</h1>", re.DOTALL)
 PARAGRAPH = re.compile(r"<p>(.*?)</p>", re.DOTALL)  # those with a class say where a run was made, or are captions
-WAY_THROUGH = re.compile(r"\s*<em>Before: ")  # where a chapter stands between two others
+NEIGHBOUR_CHAPTERS = re.compile(r"\s*<em>Before: ")  # where a chapter stands between two others
 # What a piece says, and what a reader has to open.
-FOLDED_AWAY = re.compile(r"<(live-piece|details)\b.*?</\1>", re.DOTALL)
-ASIDE = re.compile(r'<a class="headerlink".*?</a>|<span class="hb-stale".*?</span>', re.DOTALL)
+PIECE_OR_FOLD = re.compile(r"<(live-piece|details)\b.*?</\1>", re.DOTALL)
+LINK_OR_MARK = re.compile(r'<a class="headerlink".*?</a>|<span class="hb-stale".*?</span>', re.DOTALL)
 
 
 def describe(page: Page, card: Card) -> None:
@@ -34,8 +34,8 @@ def description(html: str, question: str = "") -> str:
     """The question and the first sentences of the first paragraph that says something, as many as fit, at least one."""
     paragraphs = [
         each
-        for each in PARAGRAPH.findall(search.searchable_html(FOLDED_AWAY.sub("", html)))
-        if not WAY_THROUGH.match(each)
+        for each in PARAGRAPH.findall(search.searchable_html(PIECE_OR_FOLD.sub("", html)))
+        if not NEIGHBOUR_CHAPTERS.match(each)
     ]
     sentences = re.findall(
         r".+?(?:[.?!](?=\s)|$)",
@@ -54,4 +54,4 @@ def shorten(text: str) -> str:
 
 
 def to_plain_text(html: str) -> str:
-    return " ".join(unescape(re.sub("<.*?>", "", ASIDE.sub("", html))).split())
+    return " ".join(unescape(re.sub("<.*?>", "", LINK_OR_MARK.sub("", html))).split())

@@ -1,4 +1,4 @@
-"""How long a page takes to read."""
+"""Counts a page's words, and says how long it takes to read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from math import ceil
 
 WORDS_PER_MINUTE = 200
-UNREAD = re.compile(
+NOT_COUNTED = re.compile(
     r"^( *)```.*?^\1```$"  # what a fence brings: code, outputs, figures
     r"|\$\$.*?\$\$|<!--.*?-->|<[^>]+>|`#!value [^`]*`|\]\([^)]*\)|\{fact=[\w.]+\}|^---\n.*?^---$",
     re.DOTALL | re.MULTILINE,
@@ -21,4 +21,4 @@ def minutes(markdown: str) -> int:
 
 
 def count_words(markdown: str) -> int:
-    return len(WORD.findall(UNREAD.sub(" ", BACK_MATTER.sub("", markdown))))
+    return len(WORD.findall(NOT_COUNTED.sub(" ", BACK_MATTER.sub("", markdown))))

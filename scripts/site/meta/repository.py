@@ -1,4 +1,4 @@
-"""Where a page comes from: a link to the repository, and one to the page's own file in it.
+"""Links to the repository, and from a page to its own file in it.
 
 Both follow from the address that a reader is told to clone; without it there is neither.
 """

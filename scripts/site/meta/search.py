@@ -1,4 +1,4 @@
-"""What the search is told of a page: how much its kind weighs, and its words without TeX and what runs printed."""
+"""Sets what the search knows of a page: how much its kind weighs, and its words without TeX and outputs."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ WEIGHTS = {
     "contributing/": 0.2,
 }
 DEFAULT_WEIGHT = 2  # the glossary, the corrections
-LEFT_OUT = re.compile(
+NOT_SEARCHED = re.compile(
     r'<div class="hb-provenance">.*?</div>|<pre class="hb-output".*?</pre>|<div class="arithmatex">.*?</div>'
     r'|<p class="hb-(?:notice|stale|alternative)".*?</p>|<span class="filename">.*?</span>',
     re.DOTALL,
 )
 CODE = re.compile(r"<pre.*?</pre>", re.DOTALL)
-COLOUR = re.compile(r"</?span[^>]*>")  # in code nothing else is searched than its text
-NEXT_CELL = re.compile(r"</(t[dh])><\1\b[^>]*>")  # without a space between them, as in a recorded table
+COLOUR_SPAN = re.compile(r"</?span[^>]*>")  # in code nothing else is searched than its text
+CELL_BORDER = re.compile(r"</(t[dh])><\1\b[^>]*>")  # without a space between them, as in a recorded table
 FORMULA = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
-SIGNS = {"cdot": "·", "times": "×", "sqrt": "√", "infty": "∞", "ell": "ℓ", "pi": "π", "beta": "β", "sum": "Σ"}  # noqa: RUF001
-SIGNS |= {"ln": "ln", "log": "log"}
+SIGN_OF_COMMAND = {"cdot": "·", "times": "×", "sqrt": "√", "infty": "∞", "ell": "ℓ", "pi": "π", "beta": "β", "sum": "Σ"}  # noqa: RUF001
+SIGN_OF_COMMAND |= {"ln": "ln", "log": "log"}
 
 
 def set_boost(page: Page, terms: dict[str, list[str]]) -> None:
@@ -64,11 +64,11 @@ def searchable_html(html: str) -> str:
     """What of a page's content is searched, and shown among the results: no outputs, no names of files; of
     formulas those that can be read in a line of text. Elements that leave nothing in the index go, too: each that is
     parsed takes time, and code and tables have a hundred thousand of them."""
-    html = CODE.sub(lambda code: COLOUR.sub("", code[0]), LEFT_OUT.sub("", html))
-    return FORMULA.sub(lambda formula: tex_to_text(formula[1]), NEXT_CELL.sub("", html))
+    html = CODE.sub(lambda code: COLOUR_SPAN.sub("", code[0]), NOT_SEARCHED.sub("", html))
+    return FORMULA.sub(lambda formula: tex_to_text(formula[1]), CELL_BORDER.sub("", html))
 
 
 def tex_to_text(tex: str) -> str:
     text = unescape(tex).replace("{,}", ",").replace("\\,", " ")
-    text = re.sub(r"\\(\w+)", lambda sign: SIGNS.get(sign[1], sign[0]), text)
+    text = re.sub(r"\\(\w+)", lambda sign: SIGN_OF_COMMAND.get(sign[1], sign[0]), text)
     return "…" if re.search(r"[\\{}^_]", text) else escape(text, quote=False)

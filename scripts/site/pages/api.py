@@ -1,4 +1,4 @@
-"""The API: a page for each room of kernels/, ``docs/api/ROOM.md``, and one for the modules at its top.
+"""Writes the API: a page for each room of kernels/, ``docs/api/ROOM.md``, and one for the modules at its top.
 
 Who links to a symbol writes ``api.md#kernels.flash.attention.flash_attention``, and need not know which page has it.
 """

@@ -1,4 +1,4 @@
-"""A snippet to unpack and run: the script, its notebook, and the kernels that it imports, directly or not."""
+"""Packs a snippet to unpack and run: the script, its notebook, and the kernels that it imports, directly or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long the demo of a sheet takes: its sheet has a comment in this place, and the build writes what was measured."""
+"""Writes onto a sheet how long its demo takes, as measured, in the place of a comment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The glossary's terms as abbreviations, which Material explains wherever they are used."""
+"""Turns the glossary's terms into abbreviations, which Material explains wherever they are used."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def abbreviations(docs: Path) -> str:
     lines = []
     for term, explanation in terms(docs).items():
         plurals = [term, f"{term}s"] if term[-1] not in "0123456789s" else [term]
-        for form in [*plurals, *(form[0].upper() + form[1:] for form in plurals if form[0].islower())]:
-            lines.append(f"*[{form}]: {explanation}")
+        for word in [*plurals, *(word[0].upper() + word[1:] for word in plurals if word[0].islower())]:
+            lines.append(f"*[{word}]: {explanation}")
     return "\n\n".join(lines)  # a block each: of a block of many, the rest is gone through again for each
 
 

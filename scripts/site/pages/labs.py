@@ -1,4 +1,4 @@
-"""The labs as pages know them: what ``about.toml`` says, read without importing a lab."""
+"""Reads ``about.toml`` of each lab without importing the lab, and writes the lab as a notebook."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LabPage:
     functions: tuple[str, ...] = ()
 
     @property
-    def numbered(self) -> str:
+    def numbered_title(self) -> str:
         return f"{self.number} · {self.title}"
 
     @property
@@ -37,7 +37,7 @@ class LabPage:
         """The reader's file."""
         return f"{self.number:02d}_{self.name.replace('-', '_')}.py"
 
-    def chapter_linked(self, chapters: dict) -> str:
+    def chapter_link(self, chapters: dict) -> str:
         chapter = chapters[self.chapter]
         return f"[{chapter.number or 'primer'}]({chapter.page})"
 

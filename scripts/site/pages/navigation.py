@@ -51,7 +51,7 @@ class Chapter:
         return f"chapters/{self.name}/sheet.md"
 
     @property
-    def numbered(self) -> str:
+    def numbered_title(self) -> str:
         return f"{self.number} · {self.title}"
 
 
@@ -108,10 +108,12 @@ def expand(nav: list, chapters: list[Chapter], snippets: list[tuple[Chapter, lis
     """The navigation of mkdocs.yml, in which a folder, such as ``whiteboard/``, stands for its pages."""
     folders = {
         "chapters/": chapter_entries(chapters),
-        "notes/": [{each.numbered: each.notes} for each in chapters if (docs / each.notes).is_file()],
-        "whiteboard/": [{each.numbered: each.sheet} for each in chapters if (docs / each.sheet).is_file()],
-        "labs/": [{lab.numbered: lab.page} for lab in labs.all_labs(docs.parent)],
-        "snippets/": [{chapter.numbered: [f"snippets/{name}.ipynb" for name in names]} for chapter, names in snippets],
+        "notes/": [{each.numbered_title: each.notes} for each in chapters if (docs / each.notes).is_file()],
+        "whiteboard/": [{each.numbered_title: each.sheet} for each in chapters if (docs / each.sheet).is_file()],
+        "labs/": [{lab.numbered_title: lab.page} for lab in labs.all_labs(docs.parent)],
+        "snippets/": [
+            {chapter.numbered_title: [f"snippets/{name}.ipynb" for name in names]} for chapter, names in snippets
+        ],
     }
 
     def expand_entries(entries: list) -> list:
@@ -156,7 +158,7 @@ def chapter_entries(chapters: list[Chapter]) -> list[dict]:
     entries: list[dict] = []
     parts: dict[str, list] = {}
     for chapter in chapters:
-        entry = {chapter.numbered: chapter.page}
+        entry = {chapter.numbered_title: chapter.page}
         if not chapter.part:
             entries.append(entry)
             continue

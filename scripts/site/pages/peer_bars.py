@@ -1,5 +1,7 @@
-"""What leads the measurements: our kernels beside others, as bars; and, over all settings of the same runs, how many
-times as fast ours are. Which runs, and what the forms are called, the page says in its front matter.
+"""Draws the bars that lead the measurements, our kernels beside others, and says how many times as fast ours are.
+
+The second is over all settings of the same runs. Which runs, and what the forms are called, the page says in its front
+matter.
 
 Bars are a table, so that they need no script, can be read aloud and stand on paper. What is compared is of one run.
 """
@@ -19,7 +21,7 @@ from scripts.site.fences import outputs
 
 HEAD_DIMS = (64, 128, 256)
 HEAD_DIM, HEADS, TOKENS = 128, 16, 16384  # of the bars
-COUNTS = {"forward": ("attention_flops", "qkvo_bytes"), "backward": ("backward_flops", "backward_bytes")}
+COST_FUNCTIONS = {"forward": ("attention_flops", "qkvo_bytes"), "backward": ("backward_flops", "backward_bytes")}
 
 
 class Panel(NamedTuple):
@@ -89,7 +91,7 @@ def roofline_limit(panel: Panel, library: dict[str, ModuleType], record: Record)
     """What no form can beat in a panel's setting, in FLOP/s, on the GPU of its run."""
     batch = TOKENS // panel.n
     cost, chip = library["cost"], getattr(library["hardware"], record.chip)
-    work, bytes_moved = (getattr(cost, name) for name in COUNTS[panel.direction])
+    work, bytes_moved = (getattr(cost, name) for name in COST_FUNCTIONS[panel.direction])
     flops = work(panel.n, HEAD_DIM, HEADS, batch)
     intensity = flops / bytes_moved(panel.n, HEAD_DIM, 2, HEADS, batch)
     return cost.attainable(intensity, chip["bf16 peak"].value, chip["hbm bandwidth"].value)

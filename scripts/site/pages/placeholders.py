@@ -1,4 +1,4 @@
-"""What a page lists of all chapters, sheets or records: a comment marks the place, the folders fill it.
+"""Lists of all chapters, sheets, snippets or labs on a page: a comment marks the place, the folders fill it.
 
 ``<!-- lab NAME -->`` is filled with the head of a lab's page, ``<!-- labs of NAME -->`` with the labs of a chapter.
 """
@@ -20,16 +20,16 @@ from scripts.site.pages import api, home, labs, navigation, peer_bars
 from scripts.site.pages.navigation import Chapter
 from scripts.site.pages.sheets import Sheets
 
-LIVE = re.compile(r"^``` live.*\n(\w+).*\n```$", re.MULTILINE)
+LIVE_FENCE = re.compile(r"^``` live.*\n(\w+).*\n```$", re.MULTILINE)
 SHEET = re.compile(r".*?(^</div>$|\Z)", re.DOTALL | re.MULTILINE)
-MINUTES = re.compile(r"\b(\d+) minutes")
-SHEETS_COPIES = {"sheets.pdf": "all sheets, A4 (PDF)", "sheets-letter.pdf": "all sheets, Letter (PDF)"}
-HANDBOOK_COPIES = {
+STATED_MINUTES = re.compile(r"\b(\d+) minutes")
+SHEET_DOWNLOADS = {"sheets.pdf": "all sheets, A4 (PDF)", "sheets-letter.pdf": "all sheets, Letter (PDF)"}
+HANDBOOK_DOWNLOADS = {
     "handbook.pdf": "the whole handbook (PDF)",
     "attention-handbook.zip": "the site, to unpack and to open without a network",
 }
-LABS = re.compile(r"<!-- labs of ([\w-]+) -->")
-LAB = re.compile(r"<!-- lab ([\w-]+) -->")
+LABS_MARK = re.compile(r"<!-- labs of ([\w-]+) -->")
+LAB_MARK = re.compile(r"<!-- lab ([\w-]+) -->")
 
 
 class Placeholders:
@@ -72,8 +72,8 @@ class Placeholders:
             "<!-- hours at the board -->": self.hours_at_the_board,
             "<!-- a row for every sheet -->": self.sheet_rows,
             "<!-- every sheet -->": self.all_sheets,
-            "<!-- the sheets to take along -->": lambda: self.downloads(SHEETS_COPIES),
-            "<!-- the handbook to take along -->": lambda: self.downloads(HANDBOOK_COPIES),
+            "<!-- the sheets to take along -->": lambda: self.downloads(SHEET_DOWNLOADS),
+            "<!-- the handbook to take along -->": lambda: self.downloads(HANDBOOK_DOWNLOADS),
             "<!-- the repository to clone -->": lambda: f", `{clone_commands(repository)}`" if repository else "",
             "<!-- every public name -->": lambda: api.public_names(docs.parent),
             "<!-- every live piece -->": self.all_pieces,
@@ -88,24 +88,24 @@ class Placeholders:
         for mark, fill in self.marks.items():
             if mark in markdown:
                 markdown = markdown.replace(mark, fill())
-        markdown = LABS.sub(lambda mark: self.labs_of(mark[1]), markdown)
-        return LAB.sub(lambda mark: self.head_of_lab(mark[1]), markdown)
+        markdown = LABS_MARK.sub(lambda mark: self.labs_of(mark[1]), markdown)
+        return LAB_MARK.sub(lambda mark: self.head_of_lab(mark[1]), markdown)
 
     def hours_to_read(self) -> str:
         return in_hours(sum(reading.minutes(chapter.text) for chapter in self.chapters))
 
     def hours_at_the_board(self) -> str:
-        texts = [self.read(chapter.sheet) for chapter in self.chapters if chapter.sheet in self.sheets]
-        return in_hours(sum(int(MINUTES.search(text)[1]) for text in texts))
+        texts = [self.read_page(chapter.sheet) for chapter in self.chapters if chapter.sheet in self.sheets]
+        return in_hours(sum(int(STATED_MINUTES.search(text)[1]) for text in texts))
 
-    def read(self, page: str) -> str:
+    def read_page(self, page: str) -> str:
         """A page without its front matter."""
         return get_data((self.docs / page).read_text(encoding="utf-8"))[0]
 
     def sheet_rows(self) -> str:
         rows = [
             f"| [{chapter.title}](../{chapter.sheet}) | [{chapter.number}](../{chapter.page}) "
-            f"| {MINUTES.search(self.read(chapter.sheet))[1]} |"
+            f"| {STATED_MINUTES.search(self.read_page(chapter.sheet))[1]} |"
             for chapter in self.chapters
             if chapter.sheet in self.sheets
         ]
@@ -114,7 +114,7 @@ class Placeholders:
     def all_sheets(self) -> str:
         """Every sheet, with each heading one level down, without what stands below it for whoever teaches."""
         texts_by_name = [
-            (name, rebase_links(SHEET.match(self.read(page))[0], page)) for page, name in self.sheets.items()
+            (name, rebase_links(SHEET.match(self.read_page(page))[0], page)) for page, name in self.sheets.items()
         ]
         texts = [self.layout.lay_out(text, name, "../../", is_own_page=False) for name, text in texts_by_name]
         return "\n\n".join(re.sub("^#", "##", text, flags=re.MULTILINE) for text in texts)
@@ -129,7 +129,7 @@ class Placeholders:
         """Each piece as the first chapter that has it shows it, below its title."""
         sections = {}
         for chapter in self.chapters:
-            for fence in LIVE.finditer(chapter.text):
+            for fence in LIVE_FENCE.finditer(chapter.text):
                 where = "The primer" if not chapter.number else f"Chapter {chapter.number}"
                 link = f"[{where}: {chapter.title}]({chapter.page}#live-{fence[1]})"
                 sections.setdefault(fence[1], f"## {self.pieces.title(fence[1])}\n\n{link}\n\n{fence[0]}")
@@ -137,30 +137,30 @@ class Placeholders:
 
     def all_records(self) -> str:
         """A heading and a fence for each snippet."""
-        return "\n\n".join(map(self.section, self.reader.names()))
+        return "\n\n".join(map(self.record_section, self.reader.names()))
 
     def all_snippets(self) -> str:
         """A section a chapter, a line a snippet, each with its name: that is what it is asked for by."""
         paths = {name: self.reader.path(name) for name in self.reader.names()}
         return "\n\n".join(
-            f"## {chapter.numbered}\n\n" + "\n".join(map(self.line, names))
+            f"## {chapter.numbered_title}\n\n" + "\n".join(map(self.snippet_line, names))
             for chapter, names in navigation.snippets(self.chapters, paths)
         )
 
-    def line(self, snippet: str) -> str:
-        return f"- [{self.title(snippet)}](snippets/{snippet}.ipynb): `{snippet}`"
+    def snippet_line(self, snippet: str) -> str:
+        return f"- [{self.snippet_title(snippet)}](snippets/{snippet}.ipynb): `{snippet}`"
 
-    def title(self, snippet: str) -> str:
+    def snippet_title(self, snippet: str) -> str:
         return self.reader.snippet(snippet).notebook().cells[0].source.splitlines()[0].removeprefix("# ")
 
-    def section(self, name: str) -> str:
-        title = self.title(name)
+    def record_section(self, name: str) -> str:
+        title = self.snippet_title(name)
         return f"## {title}\n\n``` record\n{name}\n```"
 
     def lab_rows(self) -> str:
         titles = {chapter.name: chapter for chapter in self.chapters}
         return "\n".join(
-            f"| [{lab.numbered}]({lab.page}) | {lab.chapter_linked(titles)} | {lab.minutes} |" for lab in self.labs
+            f"| [{lab.numbered_title}]({lab.page}) | {lab.chapter_link(titles)} | {lab.minutes} |" for lab in self.labs
         )
 
     def labs_of(self, chapter: str) -> str:

@@ -1,4 +1,4 @@
-"""Old addresses: notes and sheets stood in folders of their own, and what links there arrives where they are now."""
+"""Writes a page at each old address of notes and sheets, which leads to where they are now."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The whiteboard sheets: what a writer typed as steps, laid out with the board as it looks after each.
+"""Lays out the whiteboard sheets: what a writer typed as steps, with the board as it looks after each.
 
 In ``docs/chapters/NAME/sheet.md`` a step is
 
@@ -51,7 +51,7 @@ SHEET = re.compile(
     r"(?s)(?P<before>.*?)(?P<steps>^<!-- step .*?)(?P<key>^<!-- key -->.*?)(?P<after>^</div>.*)", re.MULTILINE
 )
 ANSWER = re.compile(r"^- (.+?): (.*)$", re.MULTILINE)
-ASK = re.compile(r"^\*\*Ask\.\*\* (.*(?:\n.+)*)|^\*\*say\*\* (.*\?)\n\n\*\[Wait", re.MULTILINE)
+QUESTION = re.compile(r"^\*\*Ask\.\*\* (.*(?:\n.+)*)|^\*\*say\*\* (.*\?)\n\n\*\[Wait", re.MULTILINE)
 LINE_KINDS = {
     "say": re.compile(r"^\*\*say(?P<only>(?:, \d+)*)\*\* "),
     "do": re.compile(r"^(?:\*\*do(?P<only>(?:, \d+)+)\*\* )?\*(?=\[)"),
@@ -65,12 +65,12 @@ WORKSHEETS_FOLDER = "assets/worksheets"
 class Step:
     """
     minutes: in the whole lesson, under 0, and in each shorter one that it belongs to
-    draw: what is drawn, with the step's title   say: the sentence, as a quotation   speech: all that follows
+    drawing: what is drawn, with the step's title   sentence: as a quotation   speech: all that follows
     """
 
     minutes: dict[int, int]
-    draw: str
-    say: str
+    drawing: str
+    sentence: str
     speech: str
 
 
@@ -85,13 +85,15 @@ def steps(text: str) -> list[Step]:
     read_steps = []
     _, *parts = STEP.split(sheet["steps"])
     for whole, shorter, body in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
-        draw, *rest = body.strip().split("\n\n")
+        drawing, *rest = body.strip().split("\n\n")
         quotations = [part for part in rest if part.startswith(">")]
         speech = [part for part in rest if not part.startswith(">")]
-        if len(quotations) != 1 or not speech or not draw.startswith("**"):
-            raise PluginError(f"a step is **Title.** what is drawn, then one quotation, then its speech: {draw[:60]}")
+        if len(quotations) != 1 or not speech or not drawing.startswith("**"):
+            raise PluginError(
+                f"a step is **Title.** what is drawn, then one quotation, then its speech: {drawing[:60]}"
+            )
         minutes = {0: int(whole)} | {int(version): int(each) for version, each in VERSION.findall(shorter)}
-        read_steps.append(Step(minutes, draw, quotations[0], "\n\n".join(speech)))
+        read_steps.append(Step(minutes, drawing, quotations[0], "\n\n".join(speech)))
     return read_steps
 
 
@@ -204,8 +206,8 @@ class Sheets:
             f'<figure class="hb-step__board"><a href="{picture}.svg"><img src="{picture}.svg" alt="{description}"{ask} '
             f'loading="lazy" width="960" height="540"></a></figure>\n\n'
             f"{format_times(step, {version: minutes[number] for version, minutes in starts.items()})}\n\n"
-            f'<div class="hb-step__draw" markdown>\n\n{step.draw}\n\n</div>\n\n'
-            f'<div class="hb-step__say" markdown>\n\n{step.say}\n\n</div>\n\n{speech}</div>'
+            f'<div class="hb-step__draw" markdown>\n\n{step.drawing}\n\n</div>\n\n'
+            f'<div class="hb-step__say" markdown>\n\n{step.sentence}\n\n</div>\n\n{speech}</div>'
         )
 
 
@@ -258,7 +260,7 @@ def questions(steps: list[Step]) -> str:
     lines = [
         f"- {clock(minute)} {question[1] or question[2]}"
         for minute, step in zip(start_minutes(steps), steps, strict=True)
-        if (question := ASK.search(step.speech))
+        if (question := QUESTION.search(step.speech))
     ]
     return '<div class="hb-asks" data-search-exclude markdown>\n\n**To ask**\n\n' + "\n".join(lines) + "\n\n</div>"
 

@@ -1,4 +1,4 @@
-"""Snippets as pages: mkdocs-jupyter renders notebooks of today's cells and the recorded outputs; their downloads."""
+"""Makes a page of each snippet, today's cells with the recorded outputs, by mkdocs-jupyter; and its downloads."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Snippets:
 
     def finish(self, html: str, name: str) -> str:
         """The page of a snippet: below its title what to download, where it ran and how to run it."""
-        return html.partition(EXTRA_STYLES)[0].replace("</h1>", f"</h1>\n{self.fences.about(name)}", 1)
+        return html.partition(EXTRA_STYLES)[0].replace("</h1>", f"</h1>\n{self.fences.snippet_notes(name)}", 1)
 
     def copy_downloads(self, site_dir: str) -> None:
         """Each snippet, its notebook, and both with the kernels that they import, into the site."""

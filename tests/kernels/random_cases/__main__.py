@@ -79,7 +79,7 @@ def count(minutes: float, seeds: list[int], ran: dict) -> int:
     ran: where it runs, as ``run_tracer.provenance``
 
     Raises:
-        Unfit: on a GPU of which no record can be made.
+        UnsuitableMachine: on a GPU of which no record can be made.
         RecordError: if the source was edited meanwhile. The old record stays as it was.
     """
     from tests.kernels.random_cases.run import Tally, warm_up, work

@@ -14,9 +14,9 @@ from scripts.records.record_file import write
 from scripts.records.snippets import is_code
 
 collect_ignore = ["miniature"]  # its tests are for the project
-TODAYS = ["scripts/__init__.py", "scripts/record.py", "scripts/gpu_tests.py", "kernels/bench/hardware.py"]
-WHERE = dict.fromkeys(("driver", "cuda", "torch", "triton", "python", "date"), "0")
-WHERE |= {"gpu": "NVIDIA H200", "commit": "0123abcd", "interpreter": False}
+COPIED_FILES = ["scripts/__init__.py", "scripts/gpu_tests.py", "kernels/bench/hardware.py"]
+PROVENANCE = dict.fromkeys(("driver", "cuda", "torch", "triton", "python", "date"), "0")
+PROVENANCE |= {"gpu": "NVIDIA H200", "commit": "0123abcd", "interpreter": False}
 
 
 class Project:
@@ -24,7 +24,7 @@ class Project:
         self.root = root
         shutil.copytree(Path(__file__).parent / "miniature", root)
         shutil.copytree(ROOT / "scripts/records", root / "scripts/records")
-        for path in TODAYS:
+        for path in COPIED_FILES:
             shutil.copy(ROOT / path, root / path)
 
     def reader(self, **options) -> Reader:
@@ -45,17 +45,17 @@ class Project:
     def path(self, name: str) -> Path:
         return self.root / f"snippets/chapter/{name}.record.ipynb"
 
-    def pretend(self, name: str, **ran) -> bytes:
+    def fake_record(self, name: str, **ran) -> bytes:
         """Writes the record that a run would have left, and returns it; each cell printed its tag."""
         notebook = self.reader().snippet(name).notebook()
         for cell in filter(is_code, notebook.cells):
             cell.outputs = [nbformat.v4.new_output("stream", text=f"{cell.id}\n")]
-        notebook.metadata[METADATA] = WHERE | {"executed": ["any"], "digest": self.reader().digests(name)} | ran
+        notebook.metadata[METADATA] = PROVENANCE | {"executed": ["any"], "digest": self.reader().digests(name)} | ran
         write(self.path(name), notebook)
         return self.path(name).read_bytes()
 
     def start(self, *command: str, **environment: str) -> Popen:
-        """Starts a command in the project, by default of this Python: ``-m scripts.record``."""
+        """Starts a command in the project, by default of this Python: ``-m scripts.records``."""
         changes_a_run = ("TRITON_INTERPRET", "PYTEST_CURRENT_TEST")  # the second switches a part of ipykernel off
         inherited = {name: value for name, value in os.environ.items() if name not in changes_a_run}
         own = {"PATH": f"{self.root / 'bin'}{os.pathsep}{os.environ['PATH']}", "COMMIT": "0123abcd"}

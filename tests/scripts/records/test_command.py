@@ -8,7 +8,7 @@ import time
 import pytest
 
 from scripts.records import RecordError
-from tests.scripts.records.conftest import WHERE, Project
+from tests.scripts.records.conftest import PROVENANCE, Project
 
 SNIPPETS = ["chain", "launch", "ranks"]
 
@@ -21,8 +21,8 @@ def recorded(tmp_path_factory):
     project.write("jupyter/kernels/python3/kernel.json", json.dumps(spec))
     project.write("snippets/behind.toml", 'chain = "It needs a day."')
     for name in SNIPPETS:
-        project.pretend(name)
-    project.ran = project.run("-m", "scripts.record", "--all", GPUS="3", JUPYTER_PATH=str(project.root / "jupyter"))
+        project.fake_record(name)
+    project.ran = project.run("-m", "scripts.records", "--all", GPUS="3", JUPYTER_PATH=str(project.root / "jupyter"))
     return project
 
 
@@ -36,7 +36,7 @@ def test_every_snippet_is_recorded_a_line_each(recorded):
     *lines, last = recorded.ran.stdout.splitlines()
     assert [line.split()[:2] for line in lines] == [[f"{n}/3", name] for n, name in enumerate(SNIPPETS, start=1)]
     assert all(float(line.split()[2]) > 0 for line in lines) and last == "take out of snippets/behind.toml: chain"
-    assert recorded.run("-m", "scripts.record").stdout == "every snippet's record is current\n"
+    assert recorded.run("-m", "scripts.records").stdout == "every snippet's record is current\n"
 
 
 def test_outputs_are_beside_their_cells_in_order_and_text_between_two_is_one(read):
@@ -56,7 +56,7 @@ def test_several_gpus_run_each_cell_at_once_and_rank_0_is_kept_with_where_it_ran
     ran = {"gpu": "NVIDIA H200", "commit": "0123abcd", "interpreter": False, "torch": "0.1", "cuda": "0.2"}
     ran |= {"triton": "0.3", "driver": "0.4", "python": python, "gpus": 2, "link": "NV18", "nccl": "2.28.9"}
     assert record.provenance.items() > ran.items() and record.outputs["work"][0].text == "2\n"
-    assert read("chain").provenance.keys() == {*WHERE, "executed", "digest", "checksum"}
+    assert read("chain").provenance.keys() == {*PROVENANCE, "executed", "digest", "checksum"}
 
 
 FUNCTIONS, LAUNCHED = (
@@ -110,12 +110,12 @@ def test_a_commit_has_a_plus_once_code_has_changed(project):
 
 
 CHECK = "import sys; sys.modules |= dict.fromkeys(['nbclient', 'jupyter_client', 'ipykernel', 'torch']); "
-CHECK += "from scripts.record import main; sys.exit(main(['--check', *sys.argv[1:]]))"
+CHECK += "from scripts.records.__main__ import main; sys.exit(main(['--check', *sys.argv[1:]]))"
 
 
 def test_check_says_what_would_stop_a_build_and_needs_no_jupyter(project):
     for name in SNIPPETS:
-        project.pretend(name)
+        project.fake_record(name)
     run = project.run("-c", CHECK)
     assert (run.returncode, run.stdout) == (0, "every record is current or listed in snippets/behind.toml\n")
     project.edit("kernels/base.py", "times * x", "x * times")
@@ -125,7 +125,7 @@ def test_check_says_what_would_stop_a_build_and_needs_no_jupyter(project):
     assert "there is no snippet chian; there are: chain, launch, ranks" in project.run("-c", CHECK, "chian").stderr
 
 
-USES = "import os\n\nfrom kernels.base import double\n\n"
+USES_DOUBLE = "import os\n\nfrom kernels.base import double\n\n"
 REFUSED = {  # by the tag of the cell: the cell, and what's said about it
     "raises-exception": ("1 / 0", "failed; the record is as it was", "ZeroDivisionError"),
     "dies": ("os.system('echo last words >&2')\nos._exit(1)", "failed", "Kernel died", "last words"),
@@ -137,7 +137,7 @@ REFUSED = {  # by the tag of the cell: the cell, and what's said about it
     "large": ("print('word ' * double(25_000))", "cell large of large shows 250 KB, a page takes 200 at most"),
     "edits": ("open('kernels/base.py', 'a').write('x = 1')\ndouble(1)", "edited while it ran"),
 }
-MEETS = "import os\nimport time\n\nfrom kernels.bench.parallel.ranks import meet\n\nrank, ranks = meet()\n"
+MEETS_RANKS = "import os\nimport time\n\nfrom kernels.bench.parallel.ranks import meet\n\nrank, ranks = meet()\n"
 IN_RANKS = {  # the other would go on for longer than we wait
     "raises": ("1 / 0 if rank else time.sleep(600)", "rank 1 of raises failed", "ZeroDivisionError"),
     "prints": ("print('oh') if rank else time.sleep(600)", "rank 1 of prints showed something in cell prints", "oh"),
@@ -145,15 +145,15 @@ IN_RANKS = {  # the other would go on for longer than we wait
 }
 
 
-@pytest.mark.parametrize("first, cells", [(USES, REFUSED), (MEETS, IN_RANKS)], ids=["alone", "in ranks"])
+@pytest.mark.parametrize("first, cells", [(USES_DOUBLE, REFUSED), (MEETS_RANKS, IN_RANKS)], ids=["alone", "in ranks"])
 def test_what_cannot_be_kept_is_named_and_the_old_record_is_left(project, first, cells):
     """All in one run, and the next snippet is recorded."""
     before = {}
     for tag, (cell, *_) in cells.items():
         project.snippet(tag, "")
-        before[tag] = project.pretend(tag)
+        before[tag] = project.fake_record(tag)
         project.snippet(tag, first + cell, tag)
-    run = project.run("-m", "scripts.record", *cells, "chain", GPUS="2")
+    run = project.run("-m", "scripts.records", *cells, "chain", GPUS="2")
     nothing, *told = run.stderr.split("not recorded: ")
     assert run.returncode == 1 and not nothing.strip() and project.reader().read("chain")
     for (tag, (_, *said)), each in zip(cells.items(), told, strict=True):
@@ -167,17 +167,17 @@ ONE_GPU = "ranks runs in one process for each GPU, and there is one GPU here: it
 @pytest.mark.parametrize("stale, gpus, said", [("launch", "0", NO_GPU), ("ranks", "1", ONE_GPU)])
 def test_what_is_stale_runs_and_there_are_too_few_gpus(project, stale, gpus, said):
     for name in {*SNIPPETS} - {stale}:
-        project.pretend(name)
-    run = project.run("-m", "scripts.record", GPUS=gpus)
+        project.fake_record(name)
+    run = project.run("-m", "scripts.records", GPUS=gpus)
     assert run.stdout.split()[:2] == ["1/1", stale] and run.returncode == 1
     assert said in run.stderr and not project.path(stale).exists()
 
 
 def test_interrupted_the_old_record_is_left(project):
     project.snippet("long", "")
-    before = project.pretend("long")
+    before = project.fake_record("long")
     project.snippet("long", "import time\n\nopen('running', 'w').close()\ntime.sleep(60)")
-    process = project.start("-m", "scripts.record", "long")
+    process = project.start("-m", "scripts.records", "long")
     while not (project.root / "running").exists():
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)

@@ -16,19 +16,41 @@ def f(x=1):
     part = other = x
     return [total(part, by="a#b") for each in x]  # plus
 """
-SAID = [("  # plus", ""), ("    return", "    # first\n\n    return"), ("Says.", "Tells.\n\n    At # length.")]
-SAID += [('"no"', '"né"'), ('("no")', '(\n            f"{x} # is\\n no", "number"\n        )')]
-SAID += [("(part, by", "(\n        part,\n        by"), ("part", "share"), ("each", "row"), ("other", "rest")]
-RUNS = [("ValueError", "TypeError"), ('("no")', '("no") from error'), ("x=1", "x=2"), ("a#b", "a#c"), ("if", "while")]
-RUNS += [("def f", "@cache\ndef f"), ("'''Says.'''", "y = 'Says.'"), ("m import", "n import"), ("by=", "to=")]
-RUNS += [("x", "y"), ("total(", "other("), ("total(part", "total(other"), ("part", "total"), ("part", "x")]
-RUNS += [("    part", "    global part\n    part"), ("return", "class part: each = 1\n    return")]
+IGNORED_CHANGES = [
+    ("  # plus", ""),
+    ("    return", "    # first\n\n    return"),
+    ("Says.", "Tells.\n\n    At # length."),
+]
+IGNORED_CHANGES += [('"no"', '"né"'), ('("no")', '(\n            f"{x} # is\\n no", "number"\n        )')]
+IGNORED_CHANGES += [
+    ("(part, by", "(\n        part,\n        by"),
+    ("part", "share"),
+    ("each", "row"),
+    ("other", "rest"),
+]
+COUNTED_CHANGES = [
+    ("ValueError", "TypeError"),
+    ('("no")', '("no") from error'),
+    ("x=1", "x=2"),
+    ("a#b", "a#c"),
+    ("if", "while"),
+]
+COUNTED_CHANGES += [
+    ("def f", "@cache\ndef f"),
+    ("'''Says.'''", "y = 'Says.'"),
+    ("m import", "n import"),
+    ("by=", "to="),
+]
+COUNTED_CHANGES += [("x", "y"), ("total(", "other("), ("total(part", "total(other"), ("part", "total"), ("part", "x")]
+COUNTED_CHANGES += [("    part", "    global part\n    part"), ("return", "class part: each = 1\n    return")]
 
 
-@pytest.mark.parametrize("old, new", SAID + RUNS)
+@pytest.mark.parametrize("old, new", IGNORED_CHANGES + COUNTED_CHANGES)
 def test_what_runs_counts_and_what_is_said_does_not(old, new):
     assert old in FUNCTION
-    assert (significant_text(FUNCTION.replace(old, new)) == significant_text(FUNCTION)) == ((old, new) in SAID)
+    assert (significant_text(FUNCTION.replace(old, new)) == significant_text(FUNCTION)) == (
+        (old, new) in IGNORED_CHANGES
+    )
 
 
 def test_what_others_can_name_is_no_local():

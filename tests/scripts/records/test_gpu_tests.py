@@ -49,17 +49,21 @@ def test_only_what_waits_runs_and_of_it_what_is_named(project):
     assert "3 passed" in project.run("-m", "scripts.gpu_tests", "--all").stdout
 
 
-STUCK = ["def test_more(): ...\n\ndef test_stuck():\n    raise KeyboardInterrupt"]
-ENDED = "import os, signal, time\n\ndef test_ended():\n    time.sleep(2)  # the others are done\n"
-ENDED += "    os.kill(os.{}(), signal.SIGTERM)\n    signal.pause()"
-GIVEN = "import pytest\n\n@pytest.fixture\ndef given():\n    {}\n\ndef test_more(given): ...\n"
-FAIL = ["def test_more(): ...\n\ndef test_wrong():\n    1 / 0", GIVEN.format("1 / 0"), GIVEN.format("yield\n    1 / 0")]
+INTERRUPTED = ["def test_more(): ...\n\ndef test_stuck():\n    raise KeyboardInterrupt"]
+TERMINATED = "import os, signal, time\n\ndef test_ended():\n    time.sleep(2)  # the others are done\n"
+TERMINATED += "    os.kill(os.{}(), signal.SIGTERM)\n    signal.pause()"
+WITH_FIXTURE = "import pytest\n\n@pytest.fixture\ndef given():\n    {}\n\ndef test_more(given): ...\n"
+FAIL = [
+    "def test_more(): ...\n\ndef test_wrong():\n    1 / 0",
+    WITH_FIXTURE.format("1 / 0"),
+    WITH_FIXTURE.format("yield\n    1 / 0"),
+]
 
 
 CUT_SHORT = [
-    (STUCK, "1"),
-    ([ENDED.format("getpid")], "1"),
-    ([ENDED.format("getppid")], "2"),
+    (INTERRUPTED, "1"),
+    ([TERMINATED.format("getpid")], "1"),
+    ([TERMINATED.format("getppid")], "2"),
 ]  # itself, or xdist
 
 

@@ -4,15 +4,15 @@ import pytest
 
 from scripts.records import ROOT, RecordError, kernel_outcomes
 from scripts.records.digest import Modules
-from tests.scripts.records.conftest import WHERE
+from tests.scripts.records.conftest import PROVENANCE
 
 RANDOM = "tests/kernels/random_cases"
 CASES, DOUBLE, LATER = ALL = [f"{RANDOM}/test_cases.py", "tests/kernels/test_double.py", "tests/kernels/test_later.py"]
 
 
-def pretend(project, **ran) -> None:
+def fake_outcomes(project, **ran) -> None:
     """Keeps what a run of the tests and one of random cases would have left."""
-    modules, ran = Modules(project.root), {"ran": WHERE | ran}
+    modules, ran = Modules(project.root), {"ran": PROVENANCE | ran}
     files = {file: ran | {"digest": kernel_outcomes.digest_of_file(modules, file)} for file in ALL}
     kernel_outcomes.save_outcomes(project.root, kernel_outcomes.TESTS, {"files": files})
     kernel_outcomes.save_outcomes(
@@ -27,7 +27,7 @@ def project(project):
     project.write(f"{RANDOM}/run.py", "from kernels.child import apart")
     project.write(f"{RANDOM}/__main__.py", "import kernels")
     project.write(CASES, "")
-    pretend(project)
+    fake_outcomes(project)
     return project
 
 
@@ -49,7 +49,7 @@ def test_what_reaches_a_change_waits(project, path, files, cases):
     text = (project.root / path).read_text() if (project.root / path).exists() else ""
     project.write(path, f"{text}\nx = 1\n")
     assert waiting(project) == (files, cases)
-    pretend(project)
+    fake_outcomes(project)
     project.edit(path, "x = 1", "x = 1  # as before")
     assert waiting(project) == ([], False)
 
@@ -68,7 +68,7 @@ def test_what_was_edited_is_broken_or_ran_elsewhere_is_refused(project, place):
         project.edit(place, old, new)
         with pytest.raises(RecordError, match=f"{place} .*{said}.*run the tests on a GPU again"):
             kernel_outcomes.load_outcomes(project.root, place)
-    pretend(project, gpu="NVIDIA B999")
+    fake_outcomes(project, gpu="NVIDIA B999")
     with pytest.raises(RecordError, match=f"{place} .*'NVIDIA B999'"):
         kernel_outcomes.load_outcomes(project.root, place)
 

@@ -12,8 +12,8 @@ from scripts.records.record_file import write_atomically
 RECORD = "snippets/chapter/chain.record.ipynb"
 BEHIND, LISTED = "snippets/behind.toml", 'chain = "It needs a day."'
 NEVER, STALE = "snippet chain has never run", "the record of chain is stale: kernels.base, snippet changed"
-COMMAND = ".venv/bin/python -m scripts.record chain"
-HOW = f"; run it on a GPU with: {COMMAND}, or list it in snippets/behind.toml with a reason"
+COMMAND = ".venv/bin/python -m scripts.records chain"
+REMEDY = f"; run it on a GPU with: {COMMAND}, or list it in snippets/behind.toml with a reason"
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def project(project):
     """A project with one snippet, whose record is current."""
     for name in ("launch", "ranks"):
         (project.root / f"snippets/chapter/{name}.py").unlink()
-    project.pretend("chain")
+    project.fake_record("chain")
     return project
 
 
@@ -36,7 +36,7 @@ def faults(project) -> dict[str, str]:
 
 @pytest.mark.parametrize("gpu, chip", [("NVIDIA H200", "H200"), ("NVIDIA A100-SXM4-80GB", "A100")])
 def test_current(project, gpu, chip):
-    project.pretend("chain", gpu=gpu)
+    project.fake_record("chain", gpu=gpu)
     reader = project.reader()
     with reader.track_reads() as outer, reader.track_reads() as inner:
         record = records.read("chain")
@@ -47,7 +47,7 @@ def test_current(project, gpu, chip):
 
 def test_stale_stops_unless_it_is_listed(project):
     change(project)
-    assert faults(project) == {"chain": STALE + HOW}
+    assert faults(project) == {"chain": STALE + REMEDY}
     with pytest.raises(Stale, match=STALE):
         project.reader().read("chain")
     assert project.reader(preview=True).read("chain").behind == "not recorded since its source changed"
@@ -61,7 +61,7 @@ def test_a_module_that_is_not_reached_does_not_matter_nor_whether_it_is_there(pr
     project.edit("kernels/base.py", "class", "import kernels.other\n\n\nclass")
     more = project.reader().digests("chain")
     project.edit("kernels/base.py", "import kernels.other\n\n\n", "")
-    project.pretend("chain", digest=more | project.reader().digests("chain") | {"kernels.bench.gone": "0"})
+    project.fake_record("chain", digest=more | project.reader().digests("chain") | {"kernels.bench.gone": "0"})
     project.edit("kernels/other.py", "1", "2")
     assert faults(project) == {}
     (project.root / "kernels/other.py").unlink()
@@ -70,7 +70,7 @@ def test_a_module_that_is_not_reached_does_not_matter_nor_whether_it_is_there(pr
 
 def test_never_run_stops_unless_it_is_listed(project):
     project.path("chain").unlink()
-    assert faults(project) == {"chain": NEVER + HOW}
+    assert faults(project) == {"chain": NEVER + REMEDY}
     project.write(BEHIND, LISTED)
     assert faults(project) == {}
     with pytest.raises(Missing, match=NEVER):
@@ -93,7 +93,7 @@ REFUSED += [((METADATA, "elsewhere"), UNREADABLE), (('"outputs"', '<<<<<<< ours\
 
 @pytest.mark.parametrize("how, said", REFUSED)
 def test_what_is_no_whole_record_of_a_gpu_is_refused_even_if_it_is_listed(project, how, said):
-    project.pretend("chain", **how) if isinstance(how, dict) else project.edit(RECORD, *how)
+    project.fake_record("chain", **how) if isinstance(how, dict) else project.edit(RECORD, *how)
     project.write(BEHIND, LISTED)
     told = faults(project)["chain"]
     assert told.startswith("the record of chain ") and told.endswith(COMMAND) and said in told
@@ -105,7 +105,7 @@ def test_earlier_reads_the_earlier_record_and_else_the_newest(project):
     assert not project.reader(earlier=True).read("chain").earlier
     project.write("snippets/earlier/chapter/chain.record.ipynb", project.path("chain").read_text())
     change(project)
-    project.pretend("chain", date="1")
+    project.fake_record("chain", date="1")
     found = [project.reader(earlier=earlier).read("chain") for earlier in (False, True)]
     assert [(record.earlier, record.provenance["date"]) for record in found] == [(False, "1"), (True, "0")]
 

@@ -19,10 +19,10 @@ TABLE = {
     "columns": [{"name": "n", "unit": ""}, {"name": "time", "unit": "ms"}, {"name": "note", "unit": ""}],
     "rows": [{"n": 1, "time": 0.25, "note": None}, {"n": 2, "time": 0.5, "note": "a < b"}],
 }
-RAN = {"gpu": "NVIDIA H100", "driver": "1", "cuda": "13.0", "torch": "2", "triton": "3", "python": "3.12"}
-RAN |= {"date": "2026-11-01", "commit": "0123abcd", "interpreter": False}
+PROVENANCE = {"gpu": "NVIDIA H100", "driver": "1", "cuda": "13.0", "torch": "2", "triton": "3", "python": "3.12"}
+PROVENANCE |= {"date": "2026-11-01", "commit": "0123abcd", "interpreter": False}
 LIBRARY = {"hardware": "kernels.bench.hardware", "cost": "kernels.bench.cost"}
-NEVER = records.Missing("it has never run")
+NEVER_RAN = records.Missing("it has never run")
 CELL = 'print("a < b")'
 FIGURE = "from scripts import records\n\nALT = 'Two bars.'\n\n\ndef figure():\n    {body}\n"
 BARS = """import plotly.graph_objects as go
@@ -40,33 +40,33 @@ FILES = {
 }
 
 
-def shown(table):
+def table_output(table):
     return nbformat.v4.new_output("display_data", data={"text/plain": "…", records.TABLE: table})
 
 
 PRINTED = nbformat.v4.new_output("stream", name="stdout", text="a < b\n")
-MERGED = ("kernels.state:State.merge",)
+MERGE_EXECUTED = ("kernels.state:State.merge",)
 
 
-def record_of(*outputs, executed=MERGED, **more):
+def record_of(*outputs, executed=MERGE_EXECUTED, **more):
     """The record of ``first``, whose only cell left these outputs."""
-    ran = RAN | {"executed": [*executed]} | more.pop("ran", {})
+    ran = PROVENANCE | {"executed": [*executed]} | more.pop("ran", {})
     return records.Record("first", ran, {"show": [*outputs]}, more.pop("sources", {"show": CELL}), **more)
 
 
 class FakeReader(records.Reader):
     """A reader of which a test says what it reads: a record, or what it raises."""
 
-    def __init__(self, root, **kept):
+    def __init__(self, root, **answers):
         super().__init__(root)
-        self.kept = kept
+        self.answers = answers
 
     def read(self, name):
         self.path(name)
         self._names_read.add(name)
-        if isinstance(self.kept[name], Exception):
-            raise self.kept[name]
-        return self.kept[name]
+        if isinstance(self.answers[name], Exception):
+            raise self.answers[name]
+        return self.answers[name]
 
 
 class Renderer:
@@ -77,8 +77,8 @@ class Renderer:
 
     def __init__(self, root, config):
         self.root, self.first_line = root, 1
-        self.shelf = FakeReader(root, first=record_of(PRINTED, shown(TABLE)), second=NEVER)
-        self.fences = Fences(self.shelf, FakeReader(root, first=record_of(earlier=True), second=NEVER), LIBRARY)
+        self.reader = FakeReader(root, first=record_of(PRINTED, table_output(TABLE)), second=NEVER_RAN)
+        self.fences = Fences(self.reader, FakeReader(root, first=record_of(earlier=True), second=NEVER_RAN), LIBRARY)
         self.config = SimpleNamespace(
             markdown_extensions=list(config.markdown_extensions), mdx_configs=dict(config.mdx_configs)
         )
@@ -86,11 +86,11 @@ class Renderer:
 
     @property
     def record(self):
-        return self.shelf.kept["first"]
+        return self.reader.answers["first"]
 
     @record.setter
     def record(self, record):
-        self.shelf.kept["first"] = record
+        self.reader.answers["first"] = record
 
     @property
     def page(self):
@@ -100,18 +100,20 @@ class Renderer:
         (self.root / path).parent.mkdir(parents=True, exist_ok=True)
         (self.root / path).write_text(text)
 
-    def keep_suite(self, *runs):
+    def save_suite(self, *runs):
         """Each run: where it was, and what became of its files."""
         files = {
-            path: outcome | {"ran": RAN | where, "digest": digest_of_file(self.shelf.modules, path)}
+            path: outcome | {"ran": PROVENANCE | where, "digest": digest_of_file(self.reader.modules, path)}
             for where, outcomes in runs
             for path, outcome in outcomes.items()
         }
         save_outcomes(self.root, TESTS, {"files": files})
 
-    def keep_cases(self, **kept):
+    def save_cases(self, **outcome):
         save_outcomes(
-            self.root, RANDOM_CASES, {"ran": RAN, "digest": digest_of_random_cases(self.shelf.modules)} | kept
+            self.root,
+            RANDOM_CASES,
+            {"ran": PROVENANCE, "digest": digest_of_random_cases(self.reader.modules)} | outcome,
         )
 
     def html(self, text, is_earlier=False):

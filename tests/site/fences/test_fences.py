@@ -10,7 +10,7 @@ from bs4 import BeautifulSoup
 from scripts import records
 from scripts.site.fences import outputs
 from scripts.site.pages import archive
-from tests.site.fences.conftest import CELL, NEVER, PRINTED, record_of
+from tests.site.fences.conftest import CELL, NEVER_RAN, PRINTED, record_of
 
 CAPTION = '{caption="c"}'
 RUN = "``` run\nfirst:show\n```"
@@ -43,7 +43,7 @@ def test_source_quotes_a_symbol_or_a_part_of_it_and_says_where_it_is(renderer, m
     assert page.pre.get_text() == (text or (renderer.root / "kernels/state.py").read_text())
     assert page.find(class_="filename").get_text() == f"kernels/state.py · lines {where}"
     assert page.find(class_="linenos")["data-linenos"].strip() == where.partition("–")[0]  # noqa: RUF001
-    assert page.find(class_="hb-source")["data-quote"] == mark and renderer.page.quoted == [mark]
+    assert page.find(class_="hb-source")["data-quote"] == mark and renderer.page.quoted_symbols == [mark]
 
 
 def test_source_quotes_of_a_lab_its_start_and_a_solution_and_no_more(renderer):
@@ -138,7 +138,7 @@ def test_an_output_that_no_page_can_show_stops_the_build(renderer):
 def test_record_shows_every_table_folded_and_its_command(renderer):
     page = renderer.render(RECORD)
     assert page.find(class_="hb-folded").summary.get_text() == "times: 2 rows n, time, note"
-    assert page.find("code").get_text() == ".venv/bin/python -m scripts.record first"
+    assert page.find("code").get_text() == ".venv/bin/python -m scripts.records first"
     renderer.record = record_of()
     assert "It prints text alone." in renderer.render(RECORD).get_text()
 
@@ -157,13 +157,13 @@ def test_record_shows_every_table_folded_and_its_command(renderer):
     ],
 )
 def test_what_has_never_run_is_said_with_how_to(renderer, text, how):
-    renderer.record = NEVER
+    renderer.record = NEVER_RAN
     page = renderer.render(text)
     assert how in page.find(class_="hb-notice").get_text() and not page.select(".hb-provenance, table, .hb-plot")
 
 
 def test_without_its_record_a_figure_shows_its_alternative_and_the_field_above_tables_finds_the_notice(renderer):
-    renderer.record = NEVER
+    renderer.record = NEVER_RAN
     assert renderer.render(BARS).find(class_="hb-alternative").get_text() == "Two bars."
     assert renderer.render(RECORD).select(".hb-record .hb-notice")
 
@@ -207,7 +207,7 @@ def test_an_earlier_page_shows_the_earlier_record(renderer):
 
 # What became of the tests
 
-LATE = {"passed": {}, "skipped": {"needs <another> GPU": {"test_a": 1, "test_b": 2}}, "seconds": 0.0}
+SKIPPED_FILE = {"passed": {}, "skipped": {"needs <another> GPU": {"test_a": 1, "test_b": 2}}, "seconds": 0.0}
 STATE = {"passed": {"test_less": 4, "test_more": 1}, "skipped": {}, "seconds": 12.34}
 LATER_RUN = {"gpu": "NVIDIA H200", "date": "2026-11-03"}
 
@@ -215,7 +215,7 @@ LATER_RUN = {"gpu": "NVIDIA H200", "date": "2026-11-03"}
 def test_suite_shows_what_became_of_each_file_why_tests_were_skipped_and_each_run(renderer):
     renderer.write("tests/kernels/test_more.py", '"""More."""\n')
     second = {"tests/kernels/test_more.py": STATE, "tests/kernels/test_state.py": STATE}
-    renderer.keep_suite(({}, {"tests/kernels/test_late.py": LATE}), (LATER_RUN, second))
+    renderer.save_suite(({}, {"tests/kernels/test_late.py": SKIPPED_FILE}), (LATER_RUN, second))
     page = renderer.render(SUITE)
     assert texts(page, "th", "td") == [
         ["What is tested", "Passed", "Skipped", "Seconds"],
@@ -234,7 +234,7 @@ def test_suite_shows_what_became_of_each_file_why_tests_were_skipped_and_each_ru
 
 
 def test_files_that_wait_for_their_run_are_counted_and_a_suite_that_skips_nothing_says_nothing_of_it(renderer):
-    renderer.keep_suite(({}, {"tests/kernels/test_state.py": STATE}))
+    renderer.save_suite(({}, {"tests/kernels/test_state.py": STATE}))
     page = renderer.render(SUITE)
     notice = page.find(class_="hb-notice").extract().get_text()
     assert notice.startswith("2 test functions wait for a run on a GPU: test_late.py. To run it: ")
@@ -244,14 +244,14 @@ def test_files_that_wait_for_their_run_are_counted_and_a_suite_that_skips_nothin
 @pytest.mark.parametrize("text", ['"""   """', "x = 1"])
 def test_a_test_file_that_does_not_say_what_it_is_for_stops_the_build(renderer, text):
     renderer.write("tests/kernels/test_state.py", text)
-    renderer.keep_suite(({}, {"tests/kernels/test_state.py": STATE}))
+    renderer.save_suite(({}, {"tests/kernels/test_state.py": STATE}))
     assert "tests/kernels/test_state.py has no docstring" in renderer.refused(SUITE)
 
 
 def test_random_cases_are_shown_by_form_with_what_failed_their_seeds_and_where_they_ran(renderer):
     forms = {"a & b": {"cases": 32, "worst": 0.514}, "softmax": {"cases": 16, "worst": 1.5}}
     failure = {"form": "softmax", "seed": 8, "case": 35, "why": "<beyond> the budget"}
-    renderer.keep_cases(forms=forms, seeds=[7, 8], seconds=540.0, failed=1, failures=[failure])
+    renderer.save_cases(forms=forms, seeds=[7, 8], seconds=540.0, failed=1, failures=[failure])
     page = renderer.render(CASES)
     assert texts(page, "th", "td") == [
         ["Form", "Cases", "Largest share of the budget"],
@@ -263,7 +263,7 @@ def test_random_cases_are_shown_by_form_with_what_failed_their_seeds_and_where_t
     assert [item.get_text() for item in page.find_all("li")] == ["softmax, seed 8, case 35: <beyond> the budget"]
     assert "The suite of random cases ran on NVIDIA H100" in page.find(class_="hb-provenance").get_text()
     assert not page.find(class_="hb-notice")
-    renderer.keep_cases(forms=forms, seeds=[7, 8], seconds=540.0, failed=0, failures=[], digest="another")
+    renderer.save_cases(forms=forms, seeds=[7, 8], seconds=540.0, failed=0, failures=[], digest="another")
     assert "An earlier run" in renderer.render(CASES).find(class_="hb-notice").get_text()
 
 
@@ -280,7 +280,7 @@ def in_ranks(renderer):
 
 
 def commands(renderer):
-    page = BeautifulSoup(renderer.fences.about("first"), "html.parser")
+    page = BeautifulSoup(renderer.fences.snippet_notes("first"), "html.parser")
     assert [a["href"] for a in page.select("a[download]")] == [f"../first.{kind}" for kind in ("py", "ipynb", "zip")]
     return [code.get_text() for code in page.find_all("code")], page.get_text()
 
@@ -300,7 +300,7 @@ def test_of_several_gpus_is_said_how_many_what_links_them_and_how_to_start_them(
     assert said[-1] == run_command and "starts one process for each GPU, or two on the CPU" in text
     for name in ("first.ipynb", "LICENSE"):
         (in_ranks.root / name).touch()
-    archive.write(in_ranks.root / "first.zip", "first", in_ranks.shelf)
+    archive.write(in_ranks.root / "first.zip", "first", in_ranks.reader)
     assert run_command in ZipFile(in_ranks.root / "first.zip").read("first/README.txt").decode()
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from scripts.records import ROOT, Stale
-from tests.site.fences.conftest import NEVER, record_of, shown
+from tests.site.fences.conftest import NEVER_RAN, record_of, table_output
 
 KEY, VALUE = [20.5, -0.25, 0.10009765625], [1.25, -3.0, 0.5]
 ROWS = {
@@ -22,7 +22,7 @@ ASKED = 'quantized_block key="#!value first.rows.key .9g" value="#!value first.r
 def renderer(renderer):
     (renderer.root / "docs").mkdir()
     (renderer.root / "docs" / "live").symlink_to(ROOT / "docs" / "live")
-    renderer.record = record_of(shown(ROWS))
+    renderer.record = record_of(table_output(ROWS))
     return renderer
 
 
@@ -36,7 +36,7 @@ def test_a_state_takes_columns_of_a_record_and_the_page_says_where_it_ran(render
     figure, state = started(renderer)
     assert state == {"key": "20.5 -0.25 0.100097656", "value": "1.25 -3 0.5", "louder": "2"}
     assert figure.select_one(".hb-live__says") and figure.find("figcaption").text == "A block."
-    assert len(figure.select(".hb-provenance")) == 1 and renderer.page.shown == {"first"}
+    assert len(figure.select(".hb-provenance")) == 1 and renderer.page.shown_snippets == {"first"}
 
 
 def test_selectors_choose_rows_and_a_format_prints_each(renderer):
@@ -44,7 +44,7 @@ def test_selectors_choose_rows_and_a_format_prints_each(renderer):
 
 
 def test_what_has_never_run_is_left_out_and_the_page_says_so(renderer):
-    renderer.record = NEVER
+    renderer.record = NEVER_RAN
     figure, state = started(renderer)
     assert state == {"louder": "2"} and not figure.select("option")
     assert [notice.text.partition(".")[0] for notice in figure.select(".hb-notice")] == ["first has never run on a GPU"]

@@ -9,16 +9,16 @@ from markdown import Markdown
 from scripts import facts, records
 from scripts.site.fences.fact_marks import Marks
 from scripts.site.fences.page import FenceError, PageContext
-from tests.site.fences.conftest import MERGED, NEVER, record_of
+from tests.site.fences.conftest import MERGE_EXECUTED, NEVER_RAN, record_of
 
 LINK, OTHER = "[run](../snippets/first.ipynb)", "[other](../snippets/second.ipynb)"
 RUN = "``` run\nfirst:show\n```"
 QUOTED = "is quoted, and no record that this page shows or links has executed it"
 CHANGED = ["this code has changed since the run shown here"]
-NOT_YET = ["no run has executed this code yet"]
+NEVER_EXECUTED = ["no run has executed this code yet"]
 VALUE = "`#!value first.times.time n=1 .2f`"
 STATE = "kernels.state:State"
-PART = f'{STATE} from="def" to="return"'
+PART_OF_STATE = f'{STATE} from="def" to="return"'
 
 
 def source(name):
@@ -33,7 +33,7 @@ def marks(page):
 
 
 @pytest.mark.parametrize("shown", [LINK, RUN])
-@pytest.mark.parametrize("quoted", [f"{STATE}.merge", STATE, "kernels.state", PART])
+@pytest.mark.parametrize("quoted", [f"{STATE}.merge", STATE, "kernels.state", PART_OF_STATE])
 def test_a_page_quotes_what_a_record_that_it_shows_or_links_has_executed(renderer, shown, quoted):
     assert marks(renderer.checked(f"{shown}\n\n{source(quoted)}")) == []
 
@@ -60,20 +60,20 @@ def test_a_name_that_only_begins_alike_was_not_executed(renderer):
 @pytest.mark.parametrize(
     "first, second, quoted, said",
     [
-        ({"changed": ("kernels.state",)}, NEVER, STATE, CHANGED),
-        ({"changed": ("kernels.state",)}, NEVER, PART, CHANGED),
+        ({"changed": ("kernels.state",)}, NEVER_RAN, STATE, CHANGED),
+        ({"changed": ("kernels.state",)}, NEVER_RAN, PART_OF_STATE, CHANGED),
         ({"changed": ("kernels.state",)}, {}, STATE, []),  # the second is of today's code
         ({"changed": ("kernels.state",)}, {"changed": ("kernels.state",)}, STATE, CHANGED),
         ({"changed": ("kernels.other",)}, {"changed": ("kernels.state",)}, STATE, []),
-        ({"changed": ("kernels.state",)}, {}, "kernels.state:LIMIT", NOT_YET),  # it may be new
-        ({}, NEVER, "kernels.state:LIMIT", NOT_YET),
-        (NEVER, NEVER, STATE, NOT_YET),
+        ({"changed": ("kernels.state",)}, {}, "kernels.state:LIMIT", NEVER_EXECUTED),  # it may be new
+        ({}, NEVER_RAN, "kernels.state:LIMIT", NEVER_EXECUTED),
+        (NEVER_RAN, NEVER_RAN, STATE, NEVER_EXECUTED),
         ({"changed": ("kernels.other",)}, {}, "kernels.state:LIMIT", None),
     ],
 )
 def test_code_that_changed_since_all_its_runs_or_has_none_yet_is_marked(renderer, first, second, quoted, said):
-    kept = [each if each is NEVER else record_of(executed=MERGED, **each) for each in (first, second)]
-    renderer.shelf.kept = dict(zip(("first", "second"), kept, strict=True))
+    kept = [each if each is NEVER_RAN else record_of(executed=MERGE_EXECUTED, **each) for each in (first, second)]
+    renderer.reader.answers = dict(zip(("first", "second"), kept, strict=True))
     text = f"{LINK}, {OTHER}\n\n{source(quoted)}\n{source(quoted)}"
     if said is None:
         assert QUOTED in renderer.refused(text)
@@ -85,7 +85,7 @@ def test_code_that_changed_since_all_its_runs_or_has_none_yet_is_marked(renderer
     "link, words", [("nothing", "line 1: there is no snippet nothing"), ("second", "line 1: it can't be read")]
 )
 def test_a_record_that_cannot_be_read_stops_the_build_where_it_is_linked(renderer, link, words):
-    renderer.shelf.kept["second"] = records.RecordError("it can't be read")
+    renderer.reader.answers["second"] = records.RecordError("it can't be read")
     assert renderer.refused(f"[run](../snippets/{link}.ipynb)\n\n{source(STATE)}").startswith(words)
 
 
@@ -174,7 +174,7 @@ def test_other_words_and_other_names_stop_the_build_and_their_line_is_named(rend
 
 @pytest.mark.parametrize(
     "fault, words",
-    [(NEVER, "it has never run"), (records.Stale("a changed"), "a changed"), ({}, "0 tables named times")],
+    [(NEVER_RAN, "it has never run"), (records.Stale("a changed"), "a changed"), ({}, "0 tables named times")],
 )
 def test_a_fact_without_its_record_stops_the_build(renderer, fact, fault, words):
     renderer.record = fault or record_of()

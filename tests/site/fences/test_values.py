@@ -7,7 +7,7 @@ import pytest
 from kernels.bench.cost import eager_traffic, square_bytes
 from kernels.bench.hardware import H100
 from scripts.records import Stale
-from tests.site.fences.conftest import NEVER, record_of, shown
+from tests.site.fences.conftest import NEVER_RAN, record_of, table_output
 
 ROWS = [
     {"form": "flash", "n": 1, "causal": False, "heads": "8/2", "time": 2.0, "count": 2, "peak": None},
@@ -22,7 +22,7 @@ FORMS = {"name": "forms", "columns": [{"name": name, "unit": ""} for name in ROW
 
 @pytest.fixture
 def renderer(renderer):
-    renderer.record = record_of(shown(FORMS), shown({**FORMS, "name": "others", "rows": ROWS[:1]}))
+    renderer.record = record_of(table_output(FORMS), table_output({**FORMS, "name": "others", "rows": ROWS[:1]}))
     return renderer
 
 
@@ -151,7 +151,7 @@ def test_a_number_is_of_a_current_record_or_marked_as_of_an_earlier_run_or_says_
     renderer.record = replace(renderer.record, behind="a new kernel")
     value = renderer.render(f"`#!value {query}`").find(class_="hb-value")
     assert value.find(class_="hb-stale").get_text() == "an earlier run" and value.get_text() == "6.0 an earlier run"
-    renderer.record = NEVER
+    renderer.record = NEVER_RAN
     assert value_text(renderer, query) == "[has never run]"
     renderer.record = Stale("kernels.state changed")
     assert "kernels.state changed" in renderer.refused(f"`#!value {query}`")

@@ -18,14 +18,14 @@ NAMES = Pieces(FOLDER).names()
 EXPORTED = {name: (FOLDER / f"{name}.js").read_text().partition("export default")[2] for name in NAMES}
 STEPS = [name for name in NAMES if re.search(r"\blastStep\b", EXPORTED[name])]
 SHARED = {"frame.js", "controls.js"}
-LIGHT = 15_000  # bytes, compressed
+MAX_BYTES = 15_000  # bytes, compressed
 FINGER = 44  # pixels
 IN_BROWSER = Path(__file__).with_name("in_browser.js").read_text().partition("\n")[2].strip()
 every_piece = pytest.mark.parametrize("name", NAMES)
 every_width = pytest.mark.parametrize("width", [1280, 390])
 
 
-def look(piece, what: str):
+def inspect(piece, what: str):
     return piece.evaluate(f"(piece) => looks.{what}(piece)".replace("looks", IN_BROWSER))
 
 
@@ -37,14 +37,14 @@ def modules(name: str) -> set[str]:
 
 @every_piece
 def test_a_piece_is_light_and_in_a_chapter(name):
-    assert sum(len(gzip.compress((FOLDER / module).read_bytes())) for module in modules(f"{name}.js")) <= LIGHT
+    assert sum(len(gzip.compress((FOLDER / module).read_bytes())) for module in modules(f"{name}.js")) <= MAX_BYTES
     shown = re.compile(rf"^``` live .*\n{name}\b", re.MULTILINE)
     assert any(shown.search(path.read_text()) for path in (ROOT / "docs").glob("chapters/*/index.md"))
 
 
 def test_what_all_share_is_light():
     shared = [*map(FOLDER.joinpath, SHARED | {"element.js"}), ROOT / "node_modules" / "lit-html" / "lit-html.js"]
-    assert sum(len(gzip.compress(path.read_bytes())) for path in shared) <= LIGHT
+    assert sum(len(gzip.compress(path.read_bytes())) for path in shared) <= MAX_BYTES
 
 
 @every_piece
@@ -60,17 +60,17 @@ def test_each_piece_starts_as_it_was_drawn_fits_a_phone_and_axe_finds_nothing(vi
     page = visit("live/", scheme, width=390)
     for name in NAMES:
         piece = page.locator(f"#live-{name}")
-        drawn, height = look(piece, "read"), piece.bounding_box()["height"]
+        drawn, height = inspect(piece, "read"), piece.bounding_box()["height"]
         start_piece(page, name)
-        assert look(piece, "read") == drawn, name
+        assert inspect(piece, "read") == drawn, name
         assert abs(piece.bounding_box()["height"] - height) < 1, f"{name} jumps as it starts"
-        assert not look(piece, "wide"), f"{name} is too wide for a phone"
+        assert not inspect(piece, "wide"), f"{name} is too wide for a phone"
         piece.locator(".hb-live__fold").click()
-        assert not look(piece, "wide"), f"more of {name} is too wide for a phone"
+        assert not inspect(piece, "wide"), f"more of {name} is too wide for a phone"
     assert not axe(page)
 
 
-def use(control) -> str:
+def change_control(control) -> str:
     """Changes what the control sets, or types what is no number; returns its kind."""
     kind = control.evaluate("(control) => control.type")
     if kind == "range":
@@ -89,17 +89,17 @@ def test_every_control_changes_something_and_reset_undoes_it(open_piece, name):
     piece = open_piece(name)
     reset, wrong = piece.get_by_role("button", name="Reset"), piece.locator(".hb-live__wrong")
     piece.locator(".hb-live__fold").click()
-    shown, fields = look(piece, "shown"), look(piece, "fields")
+    shown, fields = inspect(piece, "shown"), inspect(piece, "fields")
     used = ":is(.hb-live__picture, .hb-live__bar, .hb-live__more) :is(button, input, select)"
     controls = piece.locator(f"{used}:not(.hb-live__fold, .back, .play, .hb-live__buttons *, [aria-pressed=true])")
     for i in range(controls.count()):
         control = controls.nth(i)
-        if use(control) == "text":
+        if change_control(control) == "text":
             assert "x" in wrong.inner_text(), "it takes what is no number"
         else:
-            assert look(piece, "shown") != shown, f"{control.evaluate('(one) => one.outerHTML')} does nothing"
+            assert inspect(piece, "shown") != shown, f"{control.evaluate('(one) => one.outerHTML')} does nothing"
         reset.click()
-        assert (look(piece, "shown"), look(piece, "fields"), wrong.inner_text()) == (shown, fields, "")
+        assert (inspect(piece, "shown"), inspect(piece, "fields"), wrong.inner_text()) == (shown, fields, "")
     assert reset.evaluate("(button) => button === document.activeElement")
 
 
@@ -108,10 +108,10 @@ def test_every_control_changes_something_and_reset_undoes_it(open_piece, name):
 def test_a_finger_hits_every_control_and_the_keyboard_reaches_it(open_piece, name, width):
     piece = open_piece(name, width)
     piece.locator(".hb-live__fold").click()
-    assert not look(piece, "small")
+    assert not inspect(piece, "small")
     piece.locator("button, input, select, [tabindex]").first.focus()
-    for i in range(look(piece, "many")):
-        assert look(piece, "place") == i
+    for i in range(inspect(piece, "many")):
+        assert inspect(piece, "place") == i
         piece.page.keyboard.press("Tab")
 
 
@@ -122,10 +122,10 @@ def test_a_piece_keeps_its_height_from_step_to_step_and_begins_again(visit, name
     page.emulate_media(reduced_motion="reduce")
     piece = start_piece(page, name)
     button, height = piece.locator(".hb-live__main"), piece.bounding_box()["height"]
-    shown, jumps = [look(piece, "shown")], []
+    shown, jumps = [inspect(piece, "shown")], []
     for _ in range(int(piece.locator(".hb-live__buttons span").first.text_content().split()[-1])):
         button.press("Enter")
-        shown.append(look(piece, "shown"))
+        shown.append(inspect(piece, "shown"))
         jumps.append(round(piece.bounding_box()["height"] - height))
     assert not any(jumps) and len(set(shown)) == len(shown) > 1
     for go, step in [
@@ -134,9 +134,9 @@ def test_a_piece_keeps_its_height_from_step_to_step_and_begins_again(visit, name
         (lambda: button.press("ArrowLeft"), -2),
     ]:
         go()
-        assert look(piece, "shown") == shown[step]
+        assert inspect(piece, "shown") == shown[step]
     piece.locator(".hb-live__picture svg").first.click()
-    assert look(piece, "shown") == shown[-1]
+    assert inspect(piece, "shown") == shown[-1]
 
 
 @every_piece
@@ -144,19 +144,19 @@ def test_a_link_carries_what_differs_and_brings_it_back(open_piece, name):
     piece = open_piece(name)
     piece.locator(".hb-live__fold").click()
     control = piece.locator(".hb-live__grip, .hb-live__bar :is(.hb-live__main, input, select)").first
-    if use(control) == "text":
+    if change_control(control) == "text":
         control.fill("0.3")
     piece.get_by_role("button", name="Link to this").click()
     piece.get_by_role("status").get_by_text("address").wait_for()
-    shown, fields = look(piece, "shown"), look(piece, "fields")
+    shown, fields = inspect(piece, "shown"), inspect(piece, "fields")
     asked = re.findall(r"[?&]([\w.]+)=", piece.page.evaluate("location.search"))
     assert 0 < len(asked) <= 2 and all(one.startswith(f"{name}.") for one in asked)
     piece.page.reload()
     start_piece(piece.page, name)
     piece.page.wait_for_function("document.querySelector('.hb-live [ready]')")
-    assert look(piece, "fields") == fields
+    assert inspect(piece, "fields") == fields
     if name not in ("attention_row", "dot"):  # these tell what has changed
-        assert look(piece, "shown") == shown
+        assert inspect(piece, "shown") == shown
 
 
 def test_what_moves_comes_to_rest_and_with_reduced_motion_it_is_there_at_once(visit):
@@ -256,13 +256,13 @@ def test_a_finger_taps_slides_and_scrolls(visit):
     page = visit.go(visit.tab("light", 390, touch=True), "live/")
     for name in NAMES:
         piece = start_piece(page, name)
-        slider, shown = piece.locator(".hb-live__bar input[type=range], .hb-live__grip"), look(piece, "shown")
+        slider, shown = piece.locator(".hb-live__bar input[type=range], .hb-live__grip"), inspect(piece, "shown")
         if slider.count():
-            assert dragged(piece, slider.last, 0, -160) and look(piece, "shown") == shown, name
-            assert not dragged(piece, slider.last, 60, 0) and look(piece, "shown") != shown, name
+            assert dragged(piece, slider.last, 0, -160) and inspect(piece, "shown") == shown, name
+            assert not dragged(piece, slider.last, 60, 0) and inspect(piece, "shown") != shown, name
         elif name in STEPS:
             piece.locator(".hb-live__main").tap()
-            assert look(piece, "shown") != shown, name
+            assert inspect(piece, "shown") != shown, name
 
 
 @pytest.mark.parametrize(("name", "right", "down"), [("dot", 30, -60), ("roofline", 60, -90)])
@@ -280,9 +280,9 @@ def test_on_paper_the_picture_is_whole_and_no_control_is_left(open_piece):
     page = piece.page
     shows_its_end = ("accumulator", "load_store_unit", "one_head", "online_softmax")
     others = [start_piece(page, name) for name in NAMES if name not in shows_its_end]
-    drawn = [look(other, "read")[0] for other in others]
+    drawn = [inspect(other, "read")[0] for other in others]
     page.emulate_media(media="print")
-    assert [look(other, "read")[0] for other in others] == drawn
+    assert [inspect(other, "read")[0] for other in others] == drawn
     assert piece.locator("svg:visible").count() == 1 and piece.locator(".printed").is_visible()
     assert "= 0.503 → 1.871 × 1 = 1.871 → 3.006" in piece.inner_text()
     assert not page.locator(".hb-live :is(.hb-live__main, .hb-live__fold, input, select):visible").count()

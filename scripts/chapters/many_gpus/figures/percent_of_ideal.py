@@ -1,4 +1,4 @@
-"""How near each scheme comes to what the kernel alone would need: measured points, and the line that was predicted."""
+"""Percent of the ideal speed that each scheme reaches, against tokens: measured points, and a predicted line."""
 
 from collections.abc import Iterator
 
@@ -27,14 +27,14 @@ FORMS = {
 LINK = Link(360e9)
 SPACING = 1.07  # from one form to the next, of one length, so that the intervals can be told
 HEAD_DIM = 128
-TABLE_PASSES = {"forward": "forward", "longest": "forward", "both": "with backward", "longest_both": "with backward"}
-PASSES = {"forward": (False,), "with backward": (False, True)}  # the passes in it, whether backward
+PASSES_OF_TABLE = {"forward": "forward", "longest": "forward", "both": "with backward", "longest_both": "with backward"}
+IS_BACKWARD = {"forward": (False,), "with backward": (False, True)}  # whether each of these passes is backward
 
 
 def figure() -> go.Figure:
     settings = {}
-    for row, what in measured_rows():
-        settings.setdefault(setting(row, what), []).append(row)
+    for row, passes in measured_rows():
+        settings.setdefault(setting(row, passes), []).append(row)
     fig, of_traces = go.Figure(), []
     for label, rows in settings.items():
         for index, (form, style) in enumerate(FORMS.items()):
@@ -51,7 +51,7 @@ def figure() -> go.Figure:
             )
             of_traces.append(label)
         ring = sorted(plot.rows_with(rows, form="ring, peer memory"), key=lambda row: row["tokens"])
-        line = {row["tokens"]: row["predicted"] for row in ring if row["predicted"] is not None}
+        line = {row["tokens"]: row["predicted_percent"] for row in ring if row["predicted_percent"] is not None}
         style = plot.Style("predicted", predicted=True)
         fig.add_scatter(
             x=list(line),
@@ -70,15 +70,15 @@ def figure() -> go.Figure:
 
 
 def measured_rows() -> Iterator[tuple[dict, str]]:
-    """(row, which passes), each row with what was predicted in percent: two GPUs, then more, if these have run."""
-    for table, what in TABLE_PASSES.items():
+    """(row, its passes), each row with ``predicted_percent`` added: two GPUs, then more, if these have run."""
+    for table, passes in PASSES_OF_TABLE.items():
         for row in records.table("parallel_speed", table):
-            yield row | {"predicted": predicted_percent(row, PASSES[what])}, what
+            yield row | {"predicted_percent": predicted_percent(row, IS_BACKWARD[passes])}, passes
     for row in rows_of_more_gpus():
         times = row["predicted"], row["ideal"]
         percent = None if None in times else 100 * row["ideal"] / row["predicted"]
-        heads = {"heads": 16, "kv_heads": 16, "predicted": percent}
-        yield row | heads, "with backward" if row["backward"] == "yes" else "forward"
+        added = {"heads": 16, "kv_heads": 16, "predicted_percent": percent}
+        yield row | added, "with backward" if row["backward"] == "yes" else "forward"
 
 
 def rows_of_more_gpus() -> list[dict]:
@@ -90,13 +90,14 @@ def rows_of_more_gpus() -> list[dict]:
     return records.table("more_gpus", "measured")
 
 
-def setting(row: dict, what: str) -> str:
-    return f"{row['gpus']} GPUs, heads {row['heads']}/{row['kv_heads']}, {what}"
+def setting(row: dict, passes: str) -> str:
+    """What the menu calls the setting of a row."""
+    return f"{row['gpus']} GPUs, heads {row['heads']}/{row['kv_heads']}, {passes}"
 
 
-def predicted_percent(row: dict, passes: tuple[bool, ...]) -> float:
+def predicted_percent(row: dict, is_backward: tuple[bool, ...]) -> float:
     """Percent of the ideal that the model predicts, at the speed of the kernels that the row's ideal stands for."""
     gpus, part = row["gpus"], Part(row["tokens"], row["heads"], row["kv_heads"], HEAD_DIM)
-    needed = sum(ideal_seconds(gpus, part, speed=1, causal=True, backward=each) for each in passes)
+    needed = sum(ideal_seconds(gpus, part, speed=1, causal=True, backward=each) for each in is_backward)
     options = {"speed": needed / (row["ideal"] / 1e3), "link": LINK, "causal": True}
-    return row["ideal"] / 10 / sum(predict_seconds(gpus, part, backward=each, **options) for each in passes)
+    return row["ideal"] / 10 / sum(predict_seconds(gpus, part, backward=each, **options) for each in is_backward)

@@ -12,7 +12,7 @@ ALT = (
     "key blocks are there for few words only. With many words our FlashAttention and cuDNN reach more than half of the "
     "limit, the three lines a small part."
 )
-FORMS = {
+RUNGS = {  # form -> its name on the axis
     "one_key_attention": "one key",
     "key_blocks_attention": "key blocks",
     "three_kernel_attention": "three kernels",
@@ -28,6 +28,6 @@ def figure() -> go.Figure:
     choices = {}
     for n in dict.fromkeys(row["n"] for row in rows):
         median = {row["form"]: row["median"] for row in plot.rows_with(rows, n=n)}
-        rungs = [plot.Rung(name, median[form]) for form, name in FORMS.items() if form in median]
+        rungs = [plot.Rung(name, median[form]) for form, name in RUNGS.items() if form in median]
         choices[str(n)] = [*rungs, plot.limit_rung(n, HEAD_DIM, HEADS, TOKENS // n)]
     return plot.ladder(choices, "Words N", "512", accent="FlashAttention")

@@ -14,12 +14,12 @@ from time import perf_counter
 
 from scripts.records import Reader, RecordError
 from scripts.records.reader import BEHIND
-from scripts.records.root import Unfit
+from scripts.records.root import UnsuitableMachine
 
 
 def main(arguments: list[str] | None = None) -> int:
     title = __doc__.partition("\n")[0]
-    parser = argparse.ArgumentParser(prog=".venv/bin/python -m scripts.record", description=title)
+    parser = argparse.ArgumentParser(prog=".venv/bin/python -m scripts.records", description=title)
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--all", action="store_true", help="also those whose record is current")
     which.add_argument("--check", action="store_true", help="run nothing; say what would stop a build, exit 1 if any")
@@ -55,14 +55,18 @@ def check(reader: Reader, names: list[str]) -> int:
 
 
 def record(name: str, progress: str) -> bool:
-    """Returns whether a snippet could be recorded; prints its seconds, or what's wrong. Passes ``Unfit`` on."""
+    """Returns whether a snippet could be recorded; prints its seconds, or what's wrong.
+
+    Raises:
+        UnsuitableMachine: since the next snippet could not be recorded either.
+    """
     from scripts.records.record_snippet import record_snippet  # which needs nbclient: --check does without
 
     print(f"{progress:>5}  {name:<18}", end="", flush=True)
     started = perf_counter()
     try:
         record_snippet(name)
-    except Unfit:
+    except UnsuitableMachine:
         raise
     except RecordError as error:
         print("  not recorded", flush=True)

@@ -21,9 +21,9 @@ def figure() -> go.Figure:
     rows = records.table("parallel_timeline", "timeline")
     fig, of_traces = go.Figure(), []
     for how in dict.fromkeys(row["how"] for row in rows):
-        rows_with_line = lines(plot.rows_with(rows, how=how))
+        drawn_rows = rows_with_line(plot.rows_with(rows, how=how))
         for line, role in ROLES.items():
-            line_rows = [row for drawn_on, row in rows_with_line if drawn_on == line]
+            line_rows = [row for drawn_on, row in drawn_rows if drawn_on == line]
             fig.add_bar(
                 orientation="h",
                 base=[row["begin"] for row in line_rows],
@@ -45,7 +45,7 @@ def figure() -> go.Figure:
     )
 
 
-def lines(rows: list[dict]) -> list[tuple[str, dict]]:
+def rows_with_line(rows: list[dict]) -> list[tuple[str, dict]]:
     """(the line on which it is drawn, row), in the order of the rows."""
     attention = iter(ATTENTION)
     return [

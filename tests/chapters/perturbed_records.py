@@ -1,4 +1,4 @@
-"""What a board would read if the snippets ran again, with other results."""
+"""Records whose measured numbers are others: what a board would read if the snippets ran again."""
 
 import zlib
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ def perturbed(value: object, column: str) -> object:
 
 
 @contextmanager
-def another_run() -> Iterator[None]:
+def perturbed_records() -> Iterator[None]:
     """In it, every measured number of every record is another one."""
     table = Record.table
 
