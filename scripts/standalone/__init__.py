@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-from scripts.standalone.check import KERNELS, Kernel, main_block
+from scripts.standalone.self_check import KERNELS, Kernel, main_block
 
 CHECK_MODULES = ("kernels.checks", "kernels.first.check")
 FILE_HEAD = '''"""{title}

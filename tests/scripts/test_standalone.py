@@ -9,7 +9,7 @@ import pytest
 
 from scripts.records import ROOT
 from scripts.standalone import standalone
-from scripts.standalone.check import KERNELS
+from scripts.standalone.self_check import KERNELS
 from tests.kernels.interpreter import needs_interpreter
 
 WRONG = {  # what each kernel says once, and a mistake
