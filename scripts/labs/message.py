@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from scripts.labs.about import heading
+from scripts.labs.formatting import format_heading, format_number, two_digits, with_full_stop
 from scripts.labs.lab import Case, Lab
-from scripts.labs.phrases import heading_in_words, number, sentence, two_digits
 from scripts.labs.verdict import UNWRITTEN as UNWRITTEN_MESSAGE
 from scripts.labs.verdict import Rejection, Verdict
 
@@ -60,7 +60,7 @@ def rejection_lines(name: str, verdict: Verdict) -> list[str]:
         lines += wrap(case, MAX_LINE_WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
         lines += input_lines(rejection.case)
     if rejection.message:
-        lines.append(sentence(f"{rejection.place or rejection.function}{where}: {rejection.message}"))
+        lines.append(with_full_stop(f"{rejection.place or rejection.function}{where}: {rejection.message}"))
     lines += [f"    {rejection.code}"] if rejection.code else []
     lines += [rejection.advice] if rejection.advice else []
     if rejection.wrong is not None:
@@ -74,7 +74,7 @@ def rejection_lines(name: str, verdict: Verdict) -> list[str]:
     if rejection.mistake:
         mistake = rejection.mistake
         lines += ["", f"It behaves like this: {mistake.message}"]
-        lines += [f"Read {heading_in_words(heading(mistake.heading))}."] if mistake.heading else []
+        lines += [f"Read {format_heading(heading(mistake.heading))}."] if mistake.heading else []
     return lines
 
 
@@ -119,15 +119,17 @@ def first_wrong(rejection: Rejection) -> str:
     """A line: the first wrong number, what is wanted, and how many are wrong."""
     expected, wrong = rejection.wanted, rejection.wrong
     index = index_of_first(wrong)
-    actual = "nobody wrote there" if rejection.unwritten[index] else f"there stands {number(rejection.actual[index])}"
+    actual = (
+        "nobody wrote there" if rejection.unwritten[index] else f"there stands {format_number(rejection.actual[index])}"
+    )
     result = expected.name if expected.name != "the result" else f"{rejection.function}(…)"
     line = f"{result}[{', '.join(map(str, index))}]" if index else result
-    line += f": {actual}, and {number(expected.truth[index])} is wanted"
+    line += f": {actual}, and {format_number(expected.truth[index])} is wanted"
     if expected.truth.is_floating_point() and expected.allowed[index] > 0:
         line += f", give or take {two_digits(expected.allowed[index].item())}"
     wrong_count, count = int(wrong.sum()), wrong.numel()
     if count == 1:
-        return sentence(line)
+        return with_full_stop(line)
     how_many = f"All {count}" if wrong_count == count else f"{wrong_count} of {count}"
     return f"{line}. {how_many} {'is' if wrong_count == 1 else 'are'} wrong."
 

@@ -299,13 +299,13 @@ def test_a_line_at_which_tritons_compiler_stops_is_the_files(tmp_path):
     [("is there a loop?", "loop?"), ("it ends", "ends."), ("read this.", "this.")],
 )
 def test_a_sentence_ends_once(says, ends):
-    from scripts.labs.phrases import sentence
+    from scripts.labs.formatting import with_full_stop
 
-    assert sentence(says).endswith(ends)
+    assert with_full_stop(says).endswith(ends)
 
 
 def test_one_and_many_are_told_apart():
-    from scripts.labs.phrases import join_words, pluralize
+    from scripts.labs.formatting import join_words, pluralize
 
     assert [pluralize(many, "place") for many in (0, 1, 2)] == ["0 places", "1 place", "2 places"]
     assert [join_words("qkv"[:many]) for many in (1, 2, 3)] == ["q", "q and k", "q, k and v"]

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from scripts.labs.formatting import pluralize
 from scripts.labs.grading.guarded import Guarded
 from scripts.labs.grading.strict import (
     DOT_ROUNDS,
@@ -22,7 +23,6 @@ from scripts.labs.grading.strict import (
     rounds_to_tf32,
     trace_products,
 )
-from scripts.labs.phrases import pluralize
 
 # What the interpreter does to memory -> what is said of it, and which argument has the addresses, which the mask.
 OPERATIONS = {

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from scripts.labs.formatting import format_number, join_words, pluralize
 from scripts.labs.grading.accesses import AccessTracer, is_interpreted
 from scripts.labs.grading.budget import Expected, expected_results, results
 from scripts.labs.grading.guarded import Guarded
@@ -20,7 +21,6 @@ from scripts.labs.grading.known_mistake import find_mistake
 from scripts.labs.grading.side_by_side import time_side_by_side
 from scripts.labs.grading.who_wrote import describe_number
 from scripts.labs.lab import Case, Lab, Task
-from scripts.labs.phrases import join_words, number, pluralize
 from scripts.labs.submission import first_line, load_functions, to_rejection
 from scripts.labs.verdict import Rejected, Rejection, Verdict
 
@@ -172,7 +172,9 @@ def returned_results(returned, expected: list[Expected], reject: Callable) -> li
     """What the function returned, once it is of the right kind, shape and dtype."""
     if returned is None:
         is_wanted = (
-            f", and {number(expected[0].truth)} is wanted" if len(expected) == 1 and not expected[0].truth.ndim else ""
+            f", and {format_number(expected[0].truth)} is wanted"
+            if len(expected) == 1 and not expected[0].truth.ndim
+            else ""
         )
         reject(f"it returned None{is_wanted}. A function without a return does that, too")
     actuals = list(results(returned))

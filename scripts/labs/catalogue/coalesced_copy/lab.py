@@ -8,9 +8,9 @@ from torch import Tensor
 
 from scripts.labs.about import heading
 from scripts.labs.catalogue import headings
+from scripts.labs.formatting import format_heading
 from scripts.labs.grading.accesses import Access, program_name
 from scripts.labs.lab import Case, Mistake, Task, normal
-from scripts.labs.phrases import heading_in_words
 
 BLOCK = 256  # numbers that a program copies, as the start file has it
 TILE = 32  # rows and columns that a program transposes, as the start file has it
@@ -63,7 +63,7 @@ def touches_many_segments(accesses: list[Access], case: Case) -> str:
         worst = own_accesses[int(np.argmax(segment_counts))]
         numbers = int((worst.places >= 0).sum())
         least = -(-numbers * size // SEGMENT)
-        advice = f"Read {heading_in_words(heading(headings.COALESCING))}"
+        advice = f"Read {format_heading(heading(headings.COALESCING))}"
         if max(segment_counts) <= TOLERATED * least:
             return (
                 f"the numbers are right, but {name} is {table.numel() * size // SEGMENT} segments of {SEGMENT} bytes "

@@ -12,12 +12,12 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from scripts.labs.formatting import join_words, pluralize, two_digits, with_full_stop
 from scripts.labs.grading.budget import expected_results
 from scripts.labs.grading.judge import judge_case
 from scripts.labs.grading.strict import RefusedByGrader
 from scripts.labs.lab import Case, Lab, Task, widen
 from scripts.labs.message import first_wrong
-from scripts.labs.phrases import join_words, pluralize, sentence, two_digits
 from scripts.labs.submission import load_functions, to_rejection
 from scripts.labs.verdict import UNWRITTEN, Rejected, Rejection, Verdict
 
@@ -122,7 +122,7 @@ def judge_whole(lab: Lab, functions: dict[str, Callable], file: str, verdict: Ve
             rejected.append(Rejected(to_rejection(name, None, error, file)))
         message = rejected[-1].rejection.message
         verdict.remarks.append(
-            sentence(f"{name}: {'not written yet' if message == UNWRITTEN else f'not yet, {message}'}")
+            with_full_stop(f"{name}: {'not written yet' if message == UNWRITTEN else f'not yet, {message}'}")
         )
     rejected.sort(key=lambda each: each.rejection.message == UNWRITTEN)
     if rejected:
