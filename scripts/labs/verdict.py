@@ -16,7 +16,8 @@ UNWRITTEN = "it is not written yet"
 class Rejection:
     """Why a function is not right yet.
 
-    message: a sentence   unwritten: True where nobody has written   wrong: True where a number is too far off
+    message: a sentence   expected: what is wanted where ``actual`` came
+    unwritten: True where nobody has written   wrong: True where a number is too far off
     story: which program wrote the first wrong number   line: of the reader's file, if it is known
     code: that line   advice: what to do about an error   place: the function of that line, if it is another
     """
@@ -24,7 +25,7 @@ class Rejection:
     function: str
     message: str
     case: Case | None = None
-    wanted: Expected | None = None
+    expected: Expected | None = None
     actual: Tensor | None = None
     wrong: Tensor | None = None
     unwritten: Tensor | None = None

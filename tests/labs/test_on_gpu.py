@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from kernels.bench import timing
-from scripts.labs import about, grader
+from scripts.labs import grader, lab_info
 from scripts.labs.grading import judge, side_by_side
 from scripts.labs.grading.guarded_case import guarded_case
 from scripts.labs.lab import load
@@ -17,7 +17,7 @@ from scripts.labs.message import format_verdict
 from tests.labs import wrong
 
 TIMED = [
-    (each.slug, i) for each in about.all_labs() for i, task in enumerate(load(each.slug).tasks) if task.timed_against
+    (each.slug, i) for each in lab_info.all_labs() for i, task in enumerate(load(each.slug).tasks) if task.timed_against
 ]
 
 
@@ -44,7 +44,7 @@ def lab_with_small_case(slug, number, **more):
 @pytest.mark.parametrize("slug, number", TIMED)
 def test_a_right_one_is_tried_on_the_large_case_and_timed_beside_the_rung(slug, number, gpu):
     lab, begun = lab_with_small_case(slug, number), []
-    functions = judge.load_functions(wrong.solution(lab.about.folder))
+    functions = judge.load_functions(wrong.solution(lab.info.folder))
     found = judge.judge(lab, functions, on_case=lambda task, case: begun.append(task.function))
     assert found.passed and found.cases == len(begun) == 2
     assert found.times.keys() == {lab.tasks[0].function}, found.remarks
@@ -106,7 +106,7 @@ def test_kernels_are_graded_in_the_interpreter_and_what_passes_on_the_gpu(slug, 
         return answers.pop(0)
 
     monkeypatch.setattr(grader, "run_in_process", in_a_process)
-    lab = about.find(slug)
+    lab = lab_info.find(slug)
     assert grader.grade_file(lab, wrong.solution(lab.folder)) == wanted
     assert environments == [{"TRITON_INTERPRET": "1"}, {}][: 2 if second else 1]
 
@@ -122,14 +122,14 @@ def test_the_process_in_the_interpreter_looks_for_a_gpu_when_its_memory_is_no_lo
 def test_who_asks_for_the_interpreter_gets_it_alone(monkeypatch):
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     monkeypatch.setattr(grader, "run_in_process", lambda *_: {"passed": True, "message": "first", "gpu": True})
-    lab = about.find("vector-add")
+    lab = lab_info.find("vector-add")
     assert grader.grade_file(lab, wrong.solution(lab.folder)) == (True, "first")
 
 
 def grade_on_gpu(slug, change, tmp_path, monkeypatch, seconds=None):
     """What is told of a right solution, changed, where Triton compiles for the GPU what passes in its interpreter."""
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
-    lab = about.find(slug)
+    lab = lab_info.find(slug)
     file = tmp_path / lab.file
     file.write_text(change(wrong.solution(lab.folder).read_text()))
     return grader.grade_file(lab, file, seconds)
@@ -144,7 +144,7 @@ def test_on_a_gpu_a_right_one_passes_and_is_timed_beside_the_rung(slug, tmp_path
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("slug", [each.slug for each in about.all_labs() if each.triton])
+@pytest.mark.parametrize("slug", [each.slug for each in lab_info.all_labs() if each.triton])
 def test_where_there_is_a_gpu_a_wrong_one_is_rejected_before_it_runs_there(slug, tmp_path, monkeypatch):
     """All of them are in test_labs; here one of each lab goes the way of a reader's file."""
     first = max(
@@ -197,7 +197,7 @@ def test_what_only_a_gpu_gets_is_right_in_the_interpreter(number, kernel, tmp_pa
     file = tmp_path / "mine.py"
     source = wrong.solution("vector_add").read_text()
     file.write_text(with_gpu_only_number(source, number, kernel))
-    passed, message = grader.grade_file(about.find("vector-add"), file)
+    passed, message = grader.grade_file(lab_info.find("vector-add"), file)
     assert passed, message
 
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from scripts.labs.about import ROOT
-from scripts.labs.grading import guarded, judge
+from scripts.labs.grading import guarded_tensor, judge
 from scripts.labs.grading.accesses import AccessTracer, is_interpreted
 from scripts.labs.lab import load
+from scripts.labs.lab_info import ROOT
 from scripts.labs.message import format_verdict
 from tests.labs import wrong
 from tests.labs.tf32_sums import FORMS, sums
@@ -26,11 +26,11 @@ def tables(rows):
 @in_the_interpreter
 @pytest.mark.parametrize("form, rows", FORMS)
 def test_only_those_sums_are_noted_of_which_the_compiler_makes_a_dot(form, rows):
-    laid = [guarded.guard(name, each, "contiguous") for name, each in zip("xyz", tables(rows), strict=True)]
+    laid = [guarded_tensor.guard(name, each, "contiguous") for name, each in zip("xyz", tables(rows), strict=True)]
     with AccessTracer(laid) as tracer:
         sums[(1,)](*(each.tensor for each in laid), FORM=form, ROWS=rows)
     assert bool(tracer.rounding_fault) == FORMS[form, rows]
-    assert laid[2].changed().any()
+    assert laid[2].changed_mask().any()
 
 
 def test_the_compiler_makes_a_dot_of_those_sums_and_of_no_others(tmp_path):

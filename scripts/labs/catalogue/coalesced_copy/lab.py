@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scripts.labs.about import heading
 from scripts.labs.catalogue import headings
 from scripts.labs.formatting import format_heading
 from scripts.labs.grading.accesses import Access, program_name
 from scripts.labs.lab import Case, Mistake, Task, normal
+from scripts.labs.lab_info import heading
 
 BLOCK = 256  # numbers that a program copies, as the start file has it
 TILE = 32  # rows and columns that a program transposes, as the start file has it
