@@ -66,7 +66,7 @@ def rejection_lines(name: str, verdict: Verdict) -> list[str]:
     if rejection.wrong is not None:
         lines += wrong_number_lines(rejection)
     unwritten = rejection.unwritten is not None and rejection.unwritten.all()
-    if unwritten and not rejection.mistake and not rejection.story:
+    if unwritten and not rejection.mistake and not rejection.explanation:
         lines += [
             "",
             f"Nothing was written to {rejection.expected.name}: is a program started, and does each end by storing it?",
@@ -106,7 +106,7 @@ def input_lines(case: Case) -> list[str]:
 def wrong_number_lines(rejection: Rejection) -> list[str]:
     """The first wrong number, how many are, and the drawing of the tile around it."""
     lines, wrong = [first_wrong_line(rejection)], rejection.wrong
-    lines += [rejection.story] if rejection.story else []
+    lines += [rejection.explanation] if rejection.explanation else []
     worth_drawing = wrong.numel() > 1 and len(signs_of(rejection).unique()) > 1  # one sign alone shows nothing
     return lines + draw_tile(rejection, index_of_first(wrong)) if worth_drawing else lines
 

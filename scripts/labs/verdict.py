@@ -18,7 +18,7 @@ class Rejection:
 
     message: a sentence   expected: what is wanted where ``actual`` came
     unwritten: True where nobody has written   wrong: True where a number is too far off
-    story: which program wrote the first wrong number   line: of the reader's file, if it is known
+    explanation: which program wrote the first wrong number   line: of the reader's file, if it is known
     code: that line   advice: what to do about an error   place: the function of that line, if it is another
     """
 
@@ -30,7 +30,7 @@ class Rejection:
     wrong: Tensor | None = None
     unwritten: Tensor | None = None
     mistake: Mistake | None = None
-    story: str = ""
+    explanation: str = ""
     line: int | None = None
     code: str = ""
     advice: str = ""

@@ -7,7 +7,7 @@ from scripts.labs.catalogue.find_the_bug.lab import BUGS
 from scripts.labs.grading.judge import judge, judge_case, load_functions
 from scripts.labs.lab import Case, Task, load, normal
 from scripts.labs.message import format_verdict
-from tests.labs.wrong import wrong_solution
+from tests.labs.wrong_solutions import wrong_solution
 
 RIGHT = {
     "softmax": ("real, other=0.0)\n    powers", 'real, other=float("-inf"))\n    powers'),

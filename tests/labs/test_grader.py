@@ -13,7 +13,7 @@ from scripts.labs import forbidden_in_file, grader, lab_info, progress
 from scripts.labs.grading import guarded_tensor
 from scripts.labs.grading.accesses import is_interpreted
 from scripts.labs.lab_info import ROOT
-from tests.labs.wrong import wrong_solution
+from tests.labs.wrong_solutions import wrong_solution
 
 ADD = ROOT / "scripts/labs/catalogue/vector_add/solution.py"
 STORE = "    tl.store(out + place, total, mask=real)\n"

@@ -13,20 +13,24 @@ from scripts.labs.grading import judge, known_mistake
 from scripts.labs.grading.accesses import is_interpreted
 from scripts.labs.lab import Lab, load
 from scripts.labs.message import format_verdict
-from tests.labs import wrong
+from tests.labs import wrong_solutions
 from tests.labs.changed_functions import changed_functions
 
 LABS = {each.slug: each for each in lab_info.all_labs()}
 RIGHT = [
     (slug, file)
     for slug, each in LABS.items()
-    for file in [wrong.solution(slug), *sorted(wrong.HERE.glob(f"{each.folder}/right_*.py"))]
+    for file in [wrong_solutions.solution_file(slug), *sorted(wrong_solutions.HERE.glob(f"{each.folder}/right_*.py"))]
 ]
-WRONG = [each for slug in LABS for each in wrong.wrong_solutions(slug)]
+WRONG = [each for slug in LABS for each in wrong_solutions.wrong_solutions(slug)]
 
 
 def ids(value):
-    return f"{value.lab}-{value.name}" if isinstance(value, wrong.WrongSolution) else getattr(value, "stem", value)
+    return (
+        f"{value.lab}-{value.name}"
+        if isinstance(value, wrong_solutions.WrongSolution)
+        else getattr(value, "stem", value)
+    )
 
 
 @cache
@@ -130,7 +134,7 @@ def test_a_wrong_one_is_rejected_and_named(solution, tmp_path, monkeypatch):
     if solution.changes:
         differs = changed_functions(solution.right, solution.source, [task.function for task in lab.tasks])
         lab = replace(lab, tasks=tuple(task for task in lab.tasks if task.function in differs))
-        skip_cases_without_mistake(monkeypatch, solution.names)
+        skip_cases_without_mistake(monkeypatch, solution.known_mistake)
     check_rejected(solution, lab, tmp_path)
 
 
@@ -149,9 +153,9 @@ def check_rejected(solution, lab, folder):
     assert not outcome.passed, f"{solution.name} passes all cases"
     message = format_verdict(lab, outcome)
     assert "it is not written yet" not in message
-    if solution.names:
+    if solution.known_mistake:
         assert outcome.rejection.mistake, message
-        assert outcome.rejection.mistake.name == solution.names
+        assert outcome.rejection.mistake.name == solution.known_mistake
 
 
 @pytest.mark.parametrize("slug", LABS)
@@ -160,12 +164,12 @@ def test_there_are_three_right_and_eight_wrong_ones_and_each_says_what_it_is(slu
     all_wrong = [each for each in WRONG if each.lab == slug]
     assert len(right) >= 3 and len(all_wrong) >= 8
     assert all(ast.get_docstring(ast.parse(file.read_text())) for file in right)
-    assert all(each.says for each in all_wrong)
+    assert all(each.description for each in all_wrong)
 
 
 @pytest.mark.parametrize("slug", LABS)
 def test_every_mistake_can_be_named_and_has_a_heading_to_read(slug):
-    names_in_wrong_solutions = {each.names for each in WRONG if each.lab == slug}
+    names_in_wrong_solutions = {each.known_mistake for each in WRONG if each.lab == slug}
     for task in load(slug).tasks:
         for mistake in task.mistakes:
             assert lab_info.heading(mistake.heading)
@@ -192,7 +196,7 @@ def test_labs_are_numbered_without_a_gap_and_stand_in_the_order_of_their_numbers
 def test_a_replacement_that_fits_nowhere_or_twice_is_refused():
     for changes in ([["no such text", ""]], [["\n", ""]], [["import torch", "import torch"]]):
         with pytest.raises(ValueError, match=r"stands \d+ times in solution, once is wanted"):
-            _ = wrong.WrongSolution("vector-add", "none", "", changes=changes).source
+            _ = wrong_solutions.WrongSolution("vector-add", "none", "", changes=changes).source
 
 
 def test_a_function_is_touched_by_a_change_of_what_it_calls_and_by_one_that_nothing_calls_by_name():

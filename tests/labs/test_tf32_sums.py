@@ -13,7 +13,7 @@ from scripts.labs.grading.accesses import AccessTracer, is_interpreted
 from scripts.labs.lab import load
 from scripts.labs.lab_info import ROOT
 from scripts.labs.message import format_verdict
-from tests.labs import wrong
+from tests.labs import wrong_solutions
 from tests.labs.tf32_sums import FORMS, sums
 
 in_the_interpreter = pytest.mark.skipif(not is_interpreted(), reason="what the interpreter watches")
@@ -62,7 +62,7 @@ def test_on_a_gpu_such_a_sum_keeps_three_digits_and_the_others_keep_seven(form, 
 def test_the_reader_is_told_what_to_write_instead(tmp_path):
     lab, file = load("backward"), tmp_path / "mine.py"
     lab = replace(lab, tasks=tuple(task for task in lab.tasks if task.function == "backward_dq"))
-    file.write_text(wrong.wrong_solution("backward", "sum_made_a_dot").source)
+    file.write_text(wrong_solutions.wrong_solution("backward", "sum_made_a_dot").source)
     message = format_verdict(lab, judge.judge(lab, judge.load_functions(file), str(file)))
     assert "backward_dq: the numbers are right here, but on a GPU, Triton makes a tl.dot of the sum of" in message
     assert 'Write tl.dot(x, y, input_precision="ieee") yourself' in message

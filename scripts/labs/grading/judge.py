@@ -134,19 +134,19 @@ def judge_case(
             marks = unwritten[i] if outputs else torch.zeros_like(wrong[i])
             actual = actuals[i].detach().cpu()
             place = tuple(int(each) for each in wrong[i].nonzero()[0]) if wrong[i].ndim else ()
-            story, is_hidden_nan, mistake = "", False, None
+            explanation, is_hidden_nan, mistake = "", False, None
             if tracer and outputs:
-                story, is_hidden_nan = describe_number(tracer, expected_result.name, place, actual)
+                explanation, is_hidden_nan = describe_number(tracer, expected_result.name, place, actual)
             if stored_nothing and tracer.programs:
-                story = NOTHING_STORED
+                explanation = NOTHING_STORED
             elif name_mistakes and not is_hidden_nan:
                 actuals_on_cpu = [each.detach().cpu() for each in actuals]
                 mistake = find_mistake(task, case, expected, actuals_on_cpu, passed_cases, writes=not nothing_written)
             if stored_nothing and nothing_written and not tracer.programs and not mistake:
-                story = NO_PROGRAM_STARTED
+                explanation = NO_PROGRAM_STARTED
             reject(
                 "",
-                story=story,
+                explanation=explanation,
                 expected=expected_result,
                 actual=actual,
                 wrong=wrong[i],

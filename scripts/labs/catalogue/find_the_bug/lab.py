@@ -56,7 +56,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return torch.softmax(q @ k.mT * q.shape[-1] ** -0.5, -1) @ v
 
 
-def causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+def causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     scores = q @ k.mT * q.shape[-1] ** -0.5
     hidden = torch.ones_like(scores, dtype=torch.bool).triu(1)
     return torch.softmax(scores.masked_fill(hidden, -torch.inf), -1) @ v
@@ -81,7 +81,7 @@ BUGS = (
     ),
     Bug("rescaled", attention, *ATTENTION_INPUTS),
     Bug("ragged", attention, *ATTENTION_INPUTS),
-    Bug("causal", causal, ("q", "k", "v"), (("N", 16), ("N", 16), ("N", 16)), "q"),
+    Bug("causal", causal_attention, ("q", "k", "v"), (("N", 16), ("N", 16), ("N", 16)), "q"),
     Bug("strided", attention, *ATTENTION_INPUTS, strided=True),
     Bug(
         "merged",
