@@ -88,7 +88,7 @@ newest:  ## solve the labs on the newest PyTorch and Triton, in build/newest, in
 
 worksheet:  ## an example with fresh numbers and its key, into build/worksheets: make worksheet CHAPTER=online-softmax SEED=7
 	$(SETUP) site
-	@$(RUN) scripts.worksheet "$$CHAPTER" "$$SEED"
+	@$(RUN) scripts.write_worksheet "$$CHAPTER" "$$SEED"
 
 record:  ## run on this machine's GPU the snippets and the kernels' tests whose record is stale or missing; ALL=1 runs all
 	$(SETUP) record

@@ -1,4 +1,4 @@
-"""Draws what other sites show beside a link: `.venv/bin/python -m scripts.cards`, into docs/assets.
+"""Draws the pictures that other sites show beside a link, into docs/assets: `.venv/bin/python -m scripts.cards`.
 
 There's a card for each chapter and one for the site; one that's of today's drawing, words and colours is left alone. A
 card says within itself what it was drawn from, since the same drawing isn't the same pixels on every machine.

@@ -1,7 +1,7 @@
 // The first page: the race, when it's asked for, and the sentence, which answers once it comes near.
 {
   const VIEW = new URL("../live/home.view.js", document.currentScript.src).href;
-  const load = (address) => (globalThis.imported ?? ((name) => import(name)))(address); // a copy on a disk has no modules
+  const load = (address) => (globalThis.importModule ?? ((name) => import(name)))(address); // a copy on a disk has no modules
 
   const race = document.querySelector(".replay");
   const signature = document.querySelector(".signature");

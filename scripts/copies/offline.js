@@ -2,11 +2,11 @@
 (() => {
   "use strict";
 
-  // Modules: `bundle` has put each into a function, and imported(...) stands where the site has import(...).
-  const made = {};
+  // Modules: `bundle` has put each into a function, and importModule(...) stands where the site has import(...).
+  const loaded = {};
   globalThis.modules = {}; // name -> a function that returns what the module exports
-  globalThis.required = (name) => (made[name] ??= globalThis.modules[name]());
-  globalThis.imported = async (address) => globalThis.required(address.split("/").pop());
+  globalThis.requireModule = (name) => (loaded[name] ??= globalThis.modules[name]());
+  globalThis.importModule = async (address) => globalThis.requireModule(address.split("/").pop());
 
   // The worker of the search, in a hidden frame.
   globalThis.Worker = class extends EventTarget {

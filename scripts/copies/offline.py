@@ -44,7 +44,7 @@ def contents(site: Path) -> Iterator[tuple[str, bytes]]:
         if path.suffix == ".html":
             content = offline_page(content.decode()).encode()
         elif relative_path.as_posix() == "javascripts/handbook.js":
-            content = DYNAMIC_IMPORT.sub("imported(", content.decode()).encode()
+            content = DYNAMIC_IMPORT.sub("importModule(", content.decode()).encode()
         elif relative_path.as_posix() == "search/search_index.json":
             yield "search/search_index.js", index_script(content.decode()).encode()
         yield relative_path.as_posix(), content
@@ -89,9 +89,9 @@ def module_function(name: str, text: str) -> str:
     text = LIT_EXPORTS.sub("", re.sub(r"^//# sourceMappingURL.*$", "", text, flags=re.MULTILINE))
     text = IMPORT.sub(import_as_require, text)
     text = EXPORT.sub(lambda line: "const $default = " if line[1] else line[2], text)
-    text = DYNAMIC_IMPORT.sub("imported(", text)
+    text = DYNAMIC_IMPORT.sub("importModule(", text)
     return f"modules[{json.dumps(name)}] = () => {{ {text}\nreturn {{ {', '.join(exports)} }}; }};"
 
 
 def import_as_require(line: re.Match) -> str:
-    return f"const {{ {line[1].replace(' as ', ': ')} }} = required({json.dumps(line[2].removeprefix('./'))});"
+    return f"const {{ {line[1].replace(' as ', ': ')} }} = requireModule({json.dumps(line[2].removeprefix('./'))});"

@@ -15,7 +15,7 @@ from importlib import import_module, util
 from pathlib import Path
 
 from scripts import records
-from scripts.facts.words import NoWords
+from scripts.facts.phrases import NoPhrase
 
 MARK = re.compile(r"\{fact=([\w.]+)\}")
 MARKED_WORDS = re.compile(rf"\[((?:[^\[\]`\n]|\n(?!\n))+)\]{MARK.pattern}")
@@ -51,7 +51,7 @@ class Fact:
         """
         try:
             text = self.function(records.table(*self.table.split(".")) if rows is None else rows)
-        except NoWords as error:
+        except NoPhrase as error:
             raise FactError(f"fact {self.name}: {error}") from error
         if not text or len(text.split()) > MAX_WORDS:
             raise FactError(f"fact {self.name} says {text!r}: one to {MAX_WORDS} words are wanted")
@@ -65,7 +65,7 @@ def compares(
     return lambda function: Fact(function.__name__, table, form_column, forms, value_column, function)
 
 
-def of_chapter(chapter: str) -> dict[str, Fact]:
+def facts_of_chapter(chapter: str) -> dict[str, Fact]:
     """Returns the facts of scripts/chapters/CHAPTER/facts.py by name, none if there is no such file."""
     module = f"scripts.chapters.{chapter.replace('-', '_')}.facts"
     if not util.find_spec(module.rpartition(".")[0]) or not util.find_spec(module):
@@ -80,7 +80,7 @@ def find(mark: str, chapter: str) -> Fact:
         FactError: if there is none.
     """
     other, _, name = mark.rpartition(".")
-    facts = of_chapter(other or chapter)
+    facts = facts_of_chapter(other or chapter)
     if name not in facts:
         names = ", ".join(facts) or "none"
         raise FactError(f"there is no fact {mark} in scripts/chapters/{other or chapter}/facts.py; there are: {names}")
@@ -92,7 +92,7 @@ def fill(text: str, chapter: str) -> str:
     return MARK.sub(lambda mark: find(mark[1], chapter)(), text)
 
 
-def chapter_of(page: str) -> str:
+def chapter_of_page(page: str) -> str:
     """Returns the chapter of a page: ``balloon`` of ``chapters/balloon/notes.md``."""
     return Path(page).parent.name
 

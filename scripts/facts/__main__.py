@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from scripts import facts, records
-from scripts.facts.words import NoWords
+from scripts.facts.phrases import NoPhrase
 
 DOCS = records.ROOT / "docs"
 
@@ -29,8 +29,8 @@ def rewrite(page: str, text: str) -> tuple[str, list[str], list[str]]:
     for match, old_words, name in reversed([*facts.marks(text)]):
         where = f"docs/{page}:{text.count(chr(10), 0, match.start()) + 1}: "
         try:
-            words = facts.find(name, facts.chapter_of(page))()
-        except (facts.FactError, NoWords, records.RecordError) as error:
+            words = facts.find(name, facts.chapter_of_page(page))()
+        except (facts.FactError, NoPhrase, records.RecordError) as error:
             wrong.insert(0, f"{where}{error}")
             continue
         if words != old_words:

@@ -86,12 +86,12 @@ def equations(text: str) -> Iterator[Equation]:
         if kind != "other":
             tokens.append(Token(kind, match[0], *match.span()))
             continue
-        if any(token.kind == "equals" for token in tokens) and (equation := chain(tokens, text)):
+        if any(token.kind == "equals" for token in tokens) and (equation := checked_chain(tokens, text)):
             yield equation
         tokens = []
 
 
-def chain(tokens: list[Token], text: str) -> Equation | None:
+def checked_chain(tokens: list[Token], text: str) -> Equation | None:
     """Returns what becomes of a run of tokens with a sign of equality in it; None if nothing in it can be checked."""
     members: list[list[Token]] = [[]]
     for token in tokens:
@@ -110,10 +110,10 @@ def chain(tokens: list[Token], text: str) -> Equation | None:
             continue
         single = [token.kind for token in right if token.kind != "unit"] == ["number"]
         within = rounding_error(right, always=single or isinstance(other, Vector))
-        in_its_unit = one * (unit(right) or 1) if not unit(left) else one  # 989 ÷ 3.35 = 295 FLOP a byte
-        if not wrong and not agree(one, other, within) and not agree(in_its_unit, other, within):
+        in_its_unit = one * (unit_factor(right) or 1) if not unit_factor(left) else one  # 989 ÷ 3.35 = 295 FLOP a byte
+        if not wrong and not is_equal_within(one, other, within) and not is_equal_within(in_its_unit, other, within):
             found, typed = (text[member[0].start : member[-1].end] for member in (left, right))
-            wrong = f"{found} is {in_unit(one, other, left, right)}, not {typed}"
+            wrong = f"{found} is {value_in_unit(one, other, left, right)}, not {typed}"
         results += [(right[0].start, right[-1].end)] * single
         checked += left + right
     return Equation(checked[0].start, checked[-1].end, wrong, results) if checked else None
@@ -147,7 +147,7 @@ def evaluate(tokens: list[Token]) -> float | Vector | None:
                 piece = f"({digits}{f'e{power.translate(SUPERSCRIPTS)}' if power else ''})"
                 piece = f"({piece})" if last == "function" else piece  # ln 3.006
             case "unit":  # it belongs to what stands before it, not to all of the product
-                source, piece = source[:-1] if last == "number" else source, f"*{factor(token.text)!r}"
+                source, piece = source[:-1] if last == "number" else source, f"*{prefix_factor(token.text)!r}"
                 piece += ")" if last == "number" else ""
             case "raised":
                 piece = f"**({token.text.translate(SUPERSCRIPTS)})"
@@ -165,12 +165,12 @@ def evaluate(tokens: list[Token]) -> float | Vector | None:
     )
 
 
-def unit(tokens: list[Token]) -> float:
+def unit_factor(tokens: list[Token]) -> float:
     """Returns the factor of the last unit in these tokens; 0 without one."""
-    return next((factor(token.text) for token in reversed(tokens) if token.kind == "unit"), 0.0)
+    return next((prefix_factor(token.text) for token in reversed(tokens) if token.kind == "unit"), 0.0)
 
 
-def factor(text: str) -> float:
+def prefix_factor(text: str) -> float:
     return PREFIXES[PREFIX.match(text)[1]]
 
 
@@ -194,21 +194,21 @@ def rounding_error(tokens: list[Token], always: bool) -> list[float]:
     return total
 
 
-def agree(one: float | Vector, other: float | Vector, within: list[float]) -> bool:
+def is_equal_within(one: float | Vector, other: float | Vector, within: list[float]) -> bool:
     if isinstance(one, Vector) != isinstance(other, Vector) or len(numbers_in(one)) != len(numbers_in(other)):
         return False
     numbers = zip(numbers_in(one), numbers_in(other), within, strict=True)
     return all(abs(a - b) <= off * (1 + 1e-6) + 1e-9 * abs(b) for a, b, off in numbers)
 
 
-def in_unit(one: float | Vector, other: float | Vector, left: list[Token], right: list[Token]) -> str:
+def value_in_unit(one: float | Vector, other: float | Vector, left: list[Token], right: list[Token]) -> str:
     """Returns what the left member comes to as the right one is typed: 2 MiB, and not 2,097,152."""
-    scale = unit(right) or 1
+    scale = unit_factor(right) or 1
 
     def off(value: float | Vector) -> float:  # the members may have unlike lengths
         return sum(abs(a - b / scale) for a, b in zip(numbers_in(value), numbers_in(other), strict=False))
 
-    value = one if not unit(left) and off(one) < off(one / scale) else one / scale  # 2 · 3 = 6 GB
+    value = one if not unit_factor(left) and off(one) < off(one / scale) else one / scale  # 2 · 3 = 6 GB
     numbers = [f"{each:,.{10 if each % 1 == 0 else 6}g}" for each in numbers_in(value)]
     typed_unit = next((token.text for token in reversed(right) if token.kind == "unit"), "")
     return (f"[{', '.join(numbers)}]" if isinstance(value, Vector) else numbers[0]) + typed_unit

@@ -1,0 +1,1 @@
+"""The fonts of the site, cut to the characters of its pages."""

@@ -22,4 +22,4 @@ def grade(slug: str, **functions: Callable) -> None:
     from scripts.labs.message import format_verdict
 
     lab = load(slug)
-    print(forbidden_in_notebook.why_forbidden(lab.about, functions) or format_verdict(lab, judge(lab, functions)))
+    print(forbidden_in_notebook.why_forbidden(lab.info, functions) or format_verdict(lab, judge(lab, functions)))

@@ -6,18 +6,18 @@ import shutil
 import sys
 from pathlib import Path
 
-from scripts.labs import about, grader, progress
+from scripts.labs import grader, lab_info, progress
 
 
-def main(query: str, root: Path = about.ROOT) -> int:
+def main(query: str, root: Path = lab_info.ROOT) -> int:
     """0 if the lab is there, and right."""
     folder = root / "labs"
     if not query:
-        print(begin(folder))
+        print(put_start_files(folder))
         return 0
     try:
-        lab = about.find(query)
-    except about.LabError as error:
+        lab = lab_info.find(query)
+    except lab_info.LabError as error:
         print(error)
         return 2
     try:
@@ -31,10 +31,10 @@ def main(query: str, root: Path = about.ROOT) -> int:
     return 0 if passed else 1
 
 
-def begin(folder: Path) -> str:
+def put_start_files(folder: Path) -> str:
     """Puts the files to write into the folder, leaves alone those that are there, and says which; then the table."""
     folder.mkdir(exist_ok=True)
-    labs, made, already_begun = about.all_labs(), [], []
+    labs, made, already_begun = lab_info.all_labs(), [], []
     for each in labs:
         file = folder / each.file
         if file.exists():

@@ -1,4 +1,4 @@
-"""What functions may hold that were written in a notebook, where there is no file to look at."""
+"""Refuses functions of a notebook, where there is no file to look at, that take the answer from elsewhere."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import textwrap
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, ModuleType
 
-from scripts.labs.about import LabInfo
-from scripts.labs.forbidden import OUR_PACKAGES, forbidden_import_message, forbidden_name_message, forbidden_use
+from scripts.labs.forbidden_in_file import OUR_PACKAGES, forbidden_import_message, forbidden_name_message, forbidden_use
+from scripts.labs.lab_info import LabInfo
 
 
-def why_forbidden(about: LabInfo, functions: dict[str, Callable]) -> str:
-    """Why the functions are not run at all, as ``forbidden.why_forbidden`` says it of a file; "" if they can be."""
+def why_forbidden(info: LabInfo, functions: dict[str, Callable]) -> str:
+    """Why the functions are not run at all, as ``forbidden_in_file`` says it of a file; "" if they can be."""
     seen: list[FunctionType] = []
     waiting = [each for each in map(unwrap_jit, functions.values()) if isinstance(each, FunctionType)]
     while waiting:
@@ -21,14 +21,14 @@ def why_forbidden(about: LabInfo, functions: dict[str, Callable]) -> str:
         if function in seen:
             continue
         seen.append(function)
-        if fault := why_one_is_forbidden(about, function):
+        if fault := why_one_is_forbidden(info, function):
             return fault
         values = (unwrap_jit(value) for _, value in globals_of(function))
         waiting += [each for each in values if is_of_same_notebook(each, function)]
     return ""
 
 
-def why_one_is_forbidden(about: LabInfo, function: FunctionType) -> str:
+def why_one_is_forbidden(info: LabInfo, function: FunctionType) -> str:
     """What is wrong with one function and with what it takes from elsewhere."""
     for name, value in globals_of(function):
         module = (
@@ -37,14 +37,14 @@ def why_one_is_forbidden(about: LabInfo, function: FunctionType) -> str:
         if module.split(".")[0] in OUR_PACKAGES:
             return f"{function.__name__}: {forbidden_import_message(module)}"
         called = getattr(value, "__name__", name)
-        if callable(value) and called in about.forbidden_names and not is_of_same_notebook(unwrap_jit(value), function):
+        if callable(value) and called in info.forbidden_names and not is_of_same_notebook(unwrap_jit(value), function):
             return f"{function.__name__}: {forbidden_name_message(called)}"
     try:
         lines, first = inspect.getsourcelines(function)
         tree = ast.increment_lineno(ast.parse(textwrap.dedent("".join(lines))), first - 1)
     except (OSError, SyntaxError):  # typed where nothing is kept
         return ""
-    line, fault = forbidden_use(about, tree)
+    line, fault = forbidden_use(info, tree)
     return f"{function.__name__}, line {line} of its cell: {fault}" if fault else ""
 
 

@@ -21,8 +21,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from scripts.labs.about import ROOT, LabInfo
-from scripts.labs.forbidden import display_path, why_forbidden
+from scripts.labs.forbidden_in_file import display_path, why_forbidden
+from scripts.labs.lab_info import ROOT, LabInfo
 
 SECONDS = 10  # of processor time in the interpreter, for all cases: other programs may keep the machine busy
 PATIENCE = 6  # times as long by the clock, for what waits and keeps no processor busy
@@ -30,22 +30,22 @@ SECONDS_ON_GPU = 60  # for each case, since its compiler takes some
 MEMORY = 4 << 30  # bytes that a lab may take besides what PyTorch does
 
 
-def grade_file(about: LabInfo, file: Path, seconds: float | None = None) -> tuple[bool, str]:
+def grade_file(info: LabInfo, file: Path, seconds: float | None = None) -> tuple[bool, str]:
     """Whether the file passes, and the message about it."""
     if not file.is_file():
         return False, f"There is no {display_path(file)}: `make labs` makes it."
-    if fault := why_forbidden(about, file):
+    if fault := why_forbidden(info, file):
         return False, fault
     wants_interpreter = os.environ.get("TRITON_INTERPRET") == "1"
-    result = run_in_process(about, file, seconds, {"TRITON_INTERPRET": "1"})
-    if not (result["passed"] and about.triton and result["gpu"]) or wants_interpreter:
+    result = run_in_process(info, file, seconds, {"TRITON_INTERPRET": "1"})
+    if not (result["passed"] and info.triton and result["gpu"]) or wants_interpreter:
         return result["passed"], result["message"]
-    result = run_in_process(about, file, seconds, {})
+    result = run_in_process(info, file, seconds, {})
     before = "" if result["passed"] else "In Triton's interpreter it passes. On the GPU:\n"
     return result["passed"], before + result["message"]
 
 
-def run_in_process(about: LabInfo, file: Path, seconds: float | None, variables: dict[str, str]) -> dict:
+def run_in_process(info: LabInfo, file: Path, seconds: float | None, variables: dict[str, str]) -> dict:
     """What a process of its own says of the file: ``passed``, ``message``, and ``gpu``, whether it has seen one.
 
     variables: what its environment has besides
@@ -58,7 +58,7 @@ def run_in_process(about: LabInfo, file: Path, seconds: float | None, variables:
             *no_warning,
             "-m",
             "scripts.labs.grader",
-            about.slug,
+            info.slug,
             str(file),
             *map(str, (verdict, trace, case)),
         ]
@@ -68,7 +68,7 @@ def run_in_process(about: LabInfo, file: Path, seconds: float | None, variables:
         code = subprocess.run(command, cwd=ROOT, env=environment).returncode
         if verdict.is_file():
             return json.loads(verdict.read_text())
-        message = f"Lab {about.number}, {about.title}: {death_message(code, trace, file, case, seconds or limit())}"
+        message = f"Lab {info.number}, {info.title}: {death_message(code, trace, file, case, seconds or limit())}"
         return {"passed": False, "message": message, "gpu": False}
 
 
@@ -131,7 +131,7 @@ def main(slug: str, file: str, verdict: str, trace: str, case: str) -> None:
     from scripts.labs.message import format_verdict
 
     lab = load(slug)
-    if lab.about.triton:
+    if lab.info.triton:
         import triton.runtime.interpreter  # noqa: F401, it takes seconds on a busy machine, which are not the reader's
     with open(trace, "w") as trace_file, memory_limited() if in_interpreter else contextlib.nullcontext():
 
@@ -150,7 +150,7 @@ def main(slug: str, file: str, verdict: str, trace: str, case: str) -> None:
         except KeyboardInterrupt:
             os._exit(130)  # who waits for this process was interrupted as well, and says so
         except (Exception, SystemExit) as error:
-            outcome = Verdict(to_rejection(lab.about.functions[0], None, error, file))
+            outcome = Verdict(to_rejection(lab.info.functions[0], None, error, file))
         faulthandler.cancel_dump_traceback_later()
         signal.setitimer(signal.ITIMER_PROF, 0)
     # PyTorch looks for a GPU now, and its driver reserves more addresses than a lab may take.

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from scripts.labs import about
-from scripts.labs.about import LabInfo
+from scripts.labs import lab_info
 from scripts.labs.grading.accesses import Access
+from scripts.labs.lab_info import LabInfo
 
 if TYPE_CHECKING:
     from scripts.labs.verdict import Rejection
@@ -29,7 +29,7 @@ class Case:
     inputs: argument -> tensor, on the CPU and contiguous, or a number
     outputs: argument -> an empty tensor of the shape and dtype that the function writes to; a function without such
         arguments returns its result
-    layouts: argument -> how it lies in memory, one of ``guarded.LAYOUTS``; contiguous if it is not named
+    layouts: argument -> how it lies in memory, one of ``guarded_tensor.LAYOUTS``; contiguous if it is not named
     padding: argument -> what lies around a table of whole numbers; NaN lies around all others
     """
 
@@ -100,7 +100,7 @@ class Lab:
         which it adds what is right; it raises Rejected
     """
 
-    about: LabInfo
+    info: LabInfo
     tasks: tuple[Task, ...]
     check: Callable[[dict[str, Callable]], str | Rejection] | None = None
     judge_whole: Callable[..., None] | None = None
@@ -108,7 +108,7 @@ class Lab:
 
 def load(query: str) -> Lab:
     """The lab of that number or name: of its ``lab.py`` TASKS, and ``check`` and ``judge_whole`` if there are any."""
-    lab = about.find(query)
+    lab = lab_info.find(query)
     module = import_module(f"scripts.labs.catalogue.{lab.folder}.lab")
     return Lab(lab, module.TASKS, getattr(module, "check", None), getattr(module, "judge_whole", None))
 

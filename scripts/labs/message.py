@@ -7,9 +7,9 @@ from textwrap import wrap
 import torch
 from torch import Tensor
 
-from scripts.labs.about import heading
+from scripts.labs.formatting import format_heading, format_number, two_digits, with_full_stop
 from scripts.labs.lab import Case, Lab
-from scripts.labs.phrases import heading_in_words, number, sentence, two_digits
+from scripts.labs.lab_info import heading
 from scripts.labs.verdict import UNWRITTEN as UNWRITTEN_MESSAGE
 from scripts.labs.verdict import Rejection, Verdict
 
@@ -31,7 +31,7 @@ LAYOUT_PHRASES = {
 
 def format_verdict(lab: Lab, verdict: Verdict) -> str:
     """The whole message, a few lines of text."""
-    name = f"Lab {lab.about.number}, {lab.about.title}"
+    name = f"Lab {lab.info.number}, {lab.info.title}"
     if verdict.passed:
         lines = [f"{name}: passed, {verdict.cases} cases in {verdict.seconds:.1f} s."]
         lines += verdict.remarks
@@ -60,21 +60,21 @@ def rejection_lines(name: str, verdict: Verdict) -> list[str]:
         lines += wrap(case, MAX_LINE_WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
         lines += input_lines(rejection.case)
     if rejection.message:
-        lines.append(sentence(f"{rejection.place or rejection.function}{where}: {rejection.message}"))
+        lines.append(with_full_stop(f"{rejection.place or rejection.function}{where}: {rejection.message}"))
     lines += [f"    {rejection.code}"] if rejection.code else []
     lines += [rejection.advice] if rejection.advice else []
     if rejection.wrong is not None:
-        lines += numbers(rejection)
+        lines += wrong_number_lines(rejection)
     unwritten = rejection.unwritten is not None and rejection.unwritten.all()
-    if unwritten and not rejection.mistake and not rejection.story:
+    if unwritten and not rejection.mistake and not rejection.explanation:
         lines += [
             "",
-            f"Nothing was written to {rejection.wanted.name}: is a program started, and does each end by storing it?",
+            f"Nothing was written to {rejection.expected.name}: is a program started, and does each end by storing it?",
         ]
     if rejection.mistake:
         mistake = rejection.mistake
         lines += ["", f"It behaves like this: {mistake.message}"]
-        lines += [f"Read {heading_in_words(heading(mistake.heading))}."] if mistake.heading else []
+        lines += [f"Read {format_heading(heading(mistake.heading))}."] if mistake.heading else []
     return lines
 
 
@@ -103,10 +103,10 @@ def input_lines(case: Case) -> list[str]:
     ]
 
 
-def numbers(rejection: Rejection) -> list[str]:
+def wrong_number_lines(rejection: Rejection) -> list[str]:
     """The first wrong number, how many are, and the drawing of the tile around it."""
-    lines, wrong = [first_wrong(rejection)], rejection.wrong
-    lines += [rejection.story] if rejection.story else []
+    lines, wrong = [first_wrong_line(rejection)], rejection.wrong
+    lines += [rejection.explanation] if rejection.explanation else []
     worth_drawing = wrong.numel() > 1 and len(signs_of(rejection).unique()) > 1  # one sign alone shows nothing
     return lines + draw_tile(rejection, index_of_first(wrong)) if worth_drawing else lines
 
@@ -115,19 +115,21 @@ def index_of_first(wrong: Tensor) -> tuple[int, ...]:
     return tuple(int(each) for each in wrong.nonzero()[0]) if wrong.ndim else ()
 
 
-def first_wrong(rejection: Rejection) -> str:
+def first_wrong_line(rejection: Rejection) -> str:
     """A line: the first wrong number, what is wanted, and how many are wrong."""
-    expected, wrong = rejection.wanted, rejection.wrong
+    expected, wrong = rejection.expected, rejection.wrong
     index = index_of_first(wrong)
-    actual = "nobody wrote there" if rejection.unwritten[index] else f"there stands {number(rejection.actual[index])}"
+    actual = (
+        "nobody wrote there" if rejection.unwritten[index] else f"there stands {format_number(rejection.actual[index])}"
+    )
     result = expected.name if expected.name != "the result" else f"{rejection.function}(…)"
     line = f"{result}[{', '.join(map(str, index))}]" if index else result
-    line += f": {actual}, and {number(expected.truth[index])} is wanted"
+    line += f": {actual}, and {format_number(expected.truth[index])} is wanted"
     if expected.truth.is_floating_point() and expected.allowed[index] > 0:
         line += f", give or take {two_digits(expected.allowed[index].item())}"
     wrong_count, count = int(wrong.sum()), wrong.numel()
     if count == 1:
-        return sentence(line)
+        return with_full_stop(line)
     how_many = f"All {count}" if wrong_count == count else f"{wrong_count} of {count}"
     return f"{line}. {how_many} {'is' if wrong_count == 1 else 'are'} wrong."
 
@@ -147,7 +149,7 @@ def draw_tile(rejection: Rejection, index: tuple[int, ...]) -> list[str]:
     top = max(0, min(at - TILE_HEIGHT // 2, len(rows) - TILE_HEIGHT))
     lines = [""]
     if rejection.wrong.ndim > 2:
-        lines.append(f"{rejection.wanted.name}[{', '.join(map(str, index[:-2]))}, …]")
+        lines.append(f"{rejection.expected.name}[{', '.join(map(str, index[:-2]))}, …]")
     if left:
         lines.append(f"from column {left} on")
     for label, row in list(zip(labels, rows, strict=True))[top : top + TILE_HEIGHT]:

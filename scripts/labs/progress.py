@@ -6,7 +6,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from scripts.labs.about import LabInfo, chapters
+from scripts.labs.lab_info import LabInfo, chapters
 
 FILE_NAME = "progress.json"
 
@@ -19,14 +19,14 @@ def read(folder: Path) -> dict[str, dict]:
         return {}
 
 
-def record_try(folder: Path, about: LabInfo, passed: bool) -> None:
+def record_try(folder: Path, info: LabInfo, passed: bool) -> None:
     """Adds one try of a lab."""
     progress = read(folder)
-    entry = progress.setdefault(about.slug, {"tries": 0, "passed": ""})
+    entry = progress.setdefault(info.slug, {"tries": 0, "passed": ""})
     entry["tries"] += 1
-    entry["failed"] = "" if passed else digest(folder / about.file)
+    entry["failed"] = "" if passed else digest(folder / info.file)
     if passed:
-        entry["passed"] = digest(folder / about.file)
+        entry["passed"] = digest(folder / info.file)
     (folder / FILE_NAME).write_text(json.dumps(progress, indent=1), encoding="utf-8")
 
 
@@ -34,16 +34,16 @@ def digest(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def state(folder: Path, about: LabInfo, progress: dict[str, dict]) -> str:
+def state(folder: Path, info: LabInfo, progress: dict[str, dict]) -> str:
     """One word or two: what is to be said of a lab in the table."""
-    file, entry = folder / about.file, progress.get(about.slug, {"tries": 0, "passed": ""})
+    file, entry = folder / info.file, progress.get(info.slug, {"tries": 0, "passed": ""})
     if not file.is_file():
         return "no file"
     if entry["passed"]:
         if entry["passed"] == digest(file):
             return "passed"
         return "passed once, fails now" if entry.get("failed") == digest(file) else "passed once, changed since"
-    if file.read_bytes() == about.start.read_bytes():
+    if file.read_bytes() == info.start.read_bytes():
         return "not begun"
     return f"tried {entry['tries']} times" if entry["tries"] != 1 else "tried once"
 
@@ -51,11 +51,11 @@ def state(folder: Path, about: LabInfo, progress: dict[str, dict]) -> str:
 def table(folder: Path, labs: list[LabInfo]) -> str:
     """A line a lab, and how many are passed."""
     progress, chapter_names = read(folder), chapters()
-    states = [state(folder, about, progress) for about in labs]
-    width = max(len(about.title) for about in labs)
+    states = [state(folder, info, progress) for info in labs]
+    width = max(len(info.title) for info in labs)
     lines = [f" N  {'lab':{width}}  chapter  minutes  state"]
-    for about, state_of_lab in zip(labs, states, strict=True):
-        chapter = chapter_names.index(about.chapter) or "primer"
-        lines.append(f"{about.number:2d}  {about.title:{width}}  {chapter!s:>7}  {about.minutes:7d}  {state_of_lab}")
+    for info, state_of_lab in zip(labs, states, strict=True):
+        chapter = chapter_names.index(info.chapter) or "primer"
+        lines.append(f"{info.number:2d}  {info.title:{width}}  {chapter!s:>7}  {info.minutes:7d}  {state_of_lab}")
     passed = states.count("passed")
     return "\n".join([*lines, f"{passed} of {len(labs)} passed."])

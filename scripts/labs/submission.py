@@ -11,7 +11,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from scripts.labs.grading.accesses import OutOfBounds
-from scripts.labs.grading.strict import RefusedByGrader
+from scripts.labs.grading.gpu_rules import RefusedByGrader
 from scripts.labs.lab import Case
 from scripts.labs.verdict import UNWRITTEN, Rejection
 

@@ -16,20 +16,21 @@ UNWRITTEN = "it is not written yet"
 class Rejection:
     """Why a function is not right yet.
 
-    message: a sentence   unwritten: True where nobody has written   wrong: True where a number is too far off
-    story: which program wrote the first wrong number   line: of the reader's file, if it is known
+    message: a sentence   expected: what is wanted where ``actual`` came
+    unwritten: True where nobody has written   wrong: True where a number is too far off
+    explanation: which program wrote the first wrong number   line: of the reader's file, if it is known
     code: that line   advice: what to do about an error   place: the function of that line, if it is another
     """
 
     function: str
     message: str
     case: Case | None = None
-    wanted: Expected | None = None
+    expected: Expected | None = None
     actual: Tensor | None = None
     wrong: Tensor | None = None
     unwritten: Tensor | None = None
     mistake: Mistake | None = None
-    story: str = ""
+    explanation: str = ""
     line: int | None = None
     code: str = ""
     advice: str = ""

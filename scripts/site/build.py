@@ -13,7 +13,7 @@ from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.utils import get_relative_url
 
 from scripts import records, standalone
-from scripts.facts.quantities import is_earlier
+from scripts.facts.earlier_pages import is_earlier
 from scripts.records.reader import BEHIND
 from scripts.site import assets, cache, live
 from scripts.site.fences import Fences

@@ -47,7 +47,7 @@ def serve(folder: Path, prefix: str = "/handbook/") -> Iterator[str]:
 
         def answer(self, status: int, file: Path) -> None:
             compress = file.suffix in TEXTS and "gzip" in self.headers.get("Accept-Encoding", "")
-            body = compressed(file, file.stat().st_mtime_ns) if compress else file.read_bytes()
+            body = compressed_bytes(file, file.stat().st_mtime_ns) if compress else file.read_bytes()
             kind = TYPES.guess_type(file.name)[0] or "application/octet-stream"
             self.send_response(status)
             self.send_header("Content-Type", f"{kind}; charset=utf-8" if file.suffix in TEXTS else kind)
@@ -96,6 +96,6 @@ def find(folder: Path, prefix: str, path: str) -> Path | None:
 
 
 @lru_cache(maxsize=256)
-def compressed(file: Path, modified: int) -> bytes:
+def compressed_bytes(file: Path, modified: int) -> bytes:
     """The file's bytes, compressed; anew when it was modified."""
     return gzip.compress(file.read_bytes(), compresslevel=6)

@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-from scripts.standalone.check import KERNELS, Kernel, main_block
+from scripts.standalone.self_check import KERNELS, Kernel, main_block
 
 CHECK_MODULES = ("kernels.checks", "kernels.first.check")
 FILE_HEAD = '''"""{title}
@@ -89,7 +89,7 @@ class Module:
         return isinstance(node, ast.Raise)
 
 
-def standalone(kernel: Kernel, root: Path, name: str) -> str:
+def standalone_source(kernel: Kernel, root: Path, name: str) -> str:
     """The file of a kernel."""
     modules: dict[str, Module] = {}
     texts: dict[tuple[str, int], str] = {}  # by where they stand, in the order in which they are needed
@@ -155,4 +155,4 @@ def write(folder: Path, root: Path, name: str) -> None:
     """Writes the file of every kernel whose module is there into a folder of the site."""
     folder.mkdir(parents=True, exist_ok=True)
     for kernel in filter(lambda kernel: root.joinpath(*kernel.module.split(".")).with_suffix(".py").is_file(), KERNELS):
-        (folder / f"{kernel.function}.py").write_text(standalone(kernel, root, name), encoding="utf-8")
+        (folder / f"{kernel.function}.py").write_text(standalone_source(kernel, root, name), encoding="utf-8")

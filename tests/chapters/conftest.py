@@ -8,7 +8,7 @@ import re
 import pytest
 
 from scripts import records
-from scripts.facts.quantities import is_earlier
+from scripts.facts.earlier_pages import is_earlier
 from scripts.records import ROOT
 from scripts.site.fences import figures
 

@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 
 from scripts.chapters import demo
-from scripts.facts.quantities import is_earlier
+from scripts.facts.earlier_pages import is_earlier
 from scripts.records import ROOT, Reader, Record
 from scripts.site.pages import sheets
 from tests.chapters.expected import EXPECTED

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from scripts import facts
-from scripts.facts.quantities import is_earlier
+from scripts.facts.earlier_pages import is_earlier
 from scripts.records import ROOT
 from scripts.site.fences import figures
 from tests.chapters.figure_menus import choose, menus, visible

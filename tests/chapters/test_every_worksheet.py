@@ -2,7 +2,7 @@
 
 import pytest
 
-from scripts import worksheet as command
+from scripts import write_worksheet as command
 from scripts.chapters import worksheets
 
 CHAPTERS = worksheets.chapters()

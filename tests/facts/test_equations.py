@@ -3,9 +3,10 @@
 
 import pytest
 
+from scripts.facts.earlier_pages import is_earlier
 from scripts.facts.equations import equations
 from scripts.facts.paragraphs import Paragraph, paragraphs, to_plain_text
-from scripts.facts.quantities import is_earlier, unsourced_numbers
+from scripts.facts.unsourced_numbers import unsourced_numbers
 
 RIGHT_AND_WRONG = [
     ("16 · 8 = **128** numbers", "16 · 8 = **129** numbers"),

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from scripts import facts, records
-from scripts.facts import words
+from scripts.facts import phrases
 
 CHAPTERS = sorted(path.parent.name for path in (records.ROOT / "scripts/chapters").glob("*/facts.py"))
-FACTS = {f"{chapter}.{name}": fact for chapter in CHAPTERS for name, fact in facts.of_chapter(chapter).items()}
+FACTS = {f"{chapter}.{name}": fact for chapter in CHAPTERS for name, fact in facts.facts_of_chapter(chapter).items()}
 PAGES = {path: path.read_text(encoding="utf-8") for path in (records.ROOT / "docs").rglob("*.md")}
 VERDICT = re.compile(r"ahead|behind|less .* than|more .* than")
 COMPARES = re.compile(
@@ -84,19 +84,19 @@ def test_its_own_words_hold_no_number_and_no_comparison(fact):
         for node in ast.walk(part)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
-    names = {*fact.forms, *words.MARGINS, *(key for row in records.table(*fact.table.split(".")) for key in row)}
+    names = {*fact.forms, *phrases.MARGINS, *(key for row in records.table(*fact.table.split(".")) for key in row)}
     assert [text for text in strings if COMPARES.search(text) and text not in names] == []
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_chapter_has_at_most_25_facts_each_on_a_page(chapter):
-    there = facts.of_chapter(chapter)
+    chapter_facts = facts.facts_of_chapter(chapter)
     used = {
-        name if "." in name else f"{facts.chapter_of(str(path)).replace('-', '_')}.{name}"
+        name if "." in name else f"{facts.chapter_of_page(str(path)).replace('-', '_')}.{name}"
         for path, text in PAGES.items()
         for _, _, name in facts.marks(text)
     }
-    assert len(there) <= 25 and {f"{chapter}.{name}" for name in there} <= used
+    assert len(chapter_facts) <= 25 and {f"{chapter}.{name}" for name in chapter_facts} <= used
 
 
 def test_emptied_facts_are_rejected(fact, rows):
@@ -108,7 +108,7 @@ def test_emptied_facts_are_rejected(fact, rows):
 
 
 def range_of(low, high):
-    return words.Range(low, high)
+    return phrases.Range(low, high)
 
 
 @pytest.mark.parametrize(
@@ -124,26 +124,26 @@ def range_of(low, high):
 )
 def test_a_range_becomes_the_most_precise_words_that_hold_for_all_of_it(ratio, wanted):
     if wanted:
-        assert words.time_before_name(ratio) == wanted
+        assert phrases.time_comparison(ratio) == wanted
     else:
-        with pytest.raises(words.NoWords):
-            words.time_before_name(ratio)
+        with pytest.raises(phrases.NoPhrase):
+            phrases.time_comparison(ratio)
 
 
 @pytest.mark.parametrize("low, wanted", [(130.6, "130"), (99.9, "99"), (1999, "1900"), (9.9, None)])
 def test_a_large_multiple_is_one_that_it_surely_exceeds(low, wanted):
     if wanted:
-        assert words.lower_bound(range_of(low, 1.3 * low)) == f"more than {wanted} times"
+        assert phrases.lower_bound(range_of(low, 1.3 * low)) == f"more than {wanted} times"
     else:
-        with pytest.raises(words.NoWords):
-            words.lower_bound(range_of(low, 1.3 * low))
+        with pytest.raises(phrases.NoPhrase):
+            phrases.lower_bound(range_of(low, 1.3 * low))
 
 
 def test_wins_and_losses_count_what_is_sure():
-    ratios = [words.with_margin(each, "ratio_of_one_setting") for each in (0.5, 0.9, 0.99, 1.02, 1.2)]
-    assert words.wins_and_losses(ratios, "settings") == "ahead in 2 of 5 settings, behind in 1"
-    with pytest.raises(words.NoWords):
-        words.wins_and_losses(ratios[2:4], "settings")
+    ratios = [phrases.with_margin(each, "ratio_of_one_setting") for each in (0.5, 0.9, 0.99, 1.02, 1.2)]
+    assert phrases.wins_and_losses(ratios, "settings") == "ahead in 2 of 5 settings, behind in 1"
+    with pytest.raises(phrases.NoPhrase):
+        phrases.wins_and_losses(ratios[2:4], "settings")
 
 
 def test_a_fact_says_at_most_twelve_words():

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import pytest
 
 from scripts import facts, records
+from scripts.facts.earlier_pages import is_earlier
 from scripts.facts.equations import equations
 from scripts.facts.paragraphs import paragraphs
-from scripts.facts.quantities import is_earlier
 from scripts.site.fences import Fences
 from scripts.site.fences.page import FenceError, PageContext
 

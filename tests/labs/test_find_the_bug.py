@@ -7,7 +7,7 @@ from scripts.labs.catalogue.find_the_bug.lab import BUGS
 from scripts.labs.grading.judge import judge, judge_case, load_functions
 from scripts.labs.lab import Case, Task, load, normal
 from scripts.labs.message import format_verdict
-from tests.labs.wrong import wrong_solution
+from tests.labs.wrong_solutions import wrong_solution
 
 RIGHT = {
     "softmax": ("real, other=0.0)\n    powers", 'real, other=float("-inf"))\n    powers'),
@@ -39,7 +39,7 @@ def inputs(bug, seed):
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.kernel)
 def test_a_kernel_is_right_once_its_line_is(bug, tmp_path):
     lab = load("find-the-bug")
-    source, (old, new) = lab.about.start.read_text(), RIGHT[bug.kernel]
+    source, (old, new) = lab.info.start.read_text(), RIGHT[bug.kernel]
     before, kernel = source.split(f"def {bug.kernel}_kernel(")
     assert kernel.count(old) >= 1
     mended = before + f"def {bug.kernel}_kernel(" + kernel.replace(old, new, 1)
@@ -61,7 +61,7 @@ def test_a_kernel_is_right_once_its_line_is(bug, tmp_path):
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.kernel)
 def test_a_wrong_kernel_passes_the_test_that_people_write_first(bug, device):
-    kernel = load_functions(load("find-the-bug").about.start)[bug.kernel]
+    kernel = load_functions(load("find-the-bug").info.start)[bug.kernel]
     named = zip(bug.names, bug.shapes, strict=True)
     given = {name: normal(i, *[16] * len(shape), dtype=bug.dtype) for i, (name, shape) in enumerate(named)}
     out = bug.output(given)

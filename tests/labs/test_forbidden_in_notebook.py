@@ -4,7 +4,7 @@ import linecache
 
 import pytest
 
-from scripts.labs import about, forbidden_in_notebook, grade
+from scripts.labs import forbidden_in_notebook, grade, lab_info
 
 DOT = "import torch\n\n\ndef dot(x, y):\n    return (x * y).sum()\n\n\n"
 SOFTMAX = "def softmax_row(scores):\n    return share(scores)\n\n\n"
@@ -21,7 +21,7 @@ def run(source):
 
 
 def why_forbidden(source):
-    lab = about.find("dot-and-softmax")
+    lab = lab_info.find("dot-and-softmax")
     names = run(source)
     return forbidden_in_notebook.why_forbidden(lab, {name: names[name] for name in lab.functions})
 

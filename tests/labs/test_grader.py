@@ -9,11 +9,11 @@ import sys
 import pytest
 
 from scripts.labs import __main__ as command
-from scripts.labs import about, forbidden, grader, progress
-from scripts.labs.about import ROOT
-from scripts.labs.grading import guarded
+from scripts.labs import forbidden_in_file, grader, lab_info, progress
+from scripts.labs.grading import guarded_tensor
 from scripts.labs.grading.accesses import is_interpreted
-from tests.labs.wrong import wrong_solution
+from scripts.labs.lab_info import ROOT
+from tests.labs.wrong_solutions import wrong_solution
 
 ADD = ROOT / "scripts/labs/catalogue/vector_add/solution.py"
 STORE = "    tl.store(out + place, total, mask=real)\n"
@@ -24,7 +24,7 @@ in_the_interpreter = pytest.mark.skipif(not is_interpreted(), reason="the interp
 
 @pytest.fixture
 def lab():
-    return about.find("vector-add")
+    return lab_info.find("vector-add")
 
 
 def grade_changed(lab, tmp_path, change, seconds=None):
@@ -138,7 +138,7 @@ def test_what_is_not_a_solution_is_told_in_words(lab, tmp_path, old, new, expect
 
     file = tmp_path / lab.file
     file.write_text(ADD.read_text().replace(old, new, 1))
-    message = forbidden.why_forbidden(lab, file)
+    message = forbidden_in_file.why_forbidden(lab, file)
     if not message:
         whole = load(lab.slug)
         try:
@@ -186,7 +186,7 @@ def test_where_no_program_was_started_that_is_told_and_no_mistake_is_named(slug,
     from scripts.labs.message import format_verdict
 
     lab, file = load(slug), tmp_path / "wrong.py"
-    source = (ROOT / "scripts/labs/catalogue" / lab.about.folder / "solution.py").read_text(encoding="utf-8")
+    source = (ROOT / "scripts/labs/catalogue" / lab.info.folder / "solution.py").read_text(encoding="utf-8")
     assert source.count(old) == 1
     file.write_text(source.replace(old, new), encoding="utf-8")
     message = format_verdict(lab, judge.judge(lab, judge.load_functions(file), str(file)))
@@ -201,7 +201,7 @@ def test_a_single_number_in_a_row_of_its_own_counts_in_range():
     import triton.language as tl
     from triton.runtime.interpreter import TensorHandle
 
-    from scripts.labs.grading.strict import no_rows_as_conditions
+    from scripts.labs.grading.gpu_rules import no_rows_as_conditions
 
     patched = {}
     set_attr = type("Scope", (), {"set_attr": staticmethod(lambda _, name, value: patched.update({name: value}))})
@@ -299,32 +299,32 @@ def test_a_line_at_which_tritons_compiler_stops_is_the_files(tmp_path):
     [("is there a loop?", "loop?"), ("it ends", "ends."), ("read this.", "this.")],
 )
 def test_a_sentence_ends_once(says, ends):
-    from scripts.labs.phrases import sentence
+    from scripts.labs.formatting import with_full_stop
 
-    assert sentence(says).endswith(ends)
+    assert with_full_stop(says).endswith(ends)
 
 
 def test_one_and_many_are_told_apart():
-    from scripts.labs.phrases import join_words, pluralize
+    from scripts.labs.formatting import join_words, pluralize
 
     assert [pluralize(many, "place") for many in (0, 1, 2)] == ["0 places", "1 place", "2 places"]
     assert [join_words("qkv"[:many]) for many in (1, 2, 3)] == ["q", "q and k", "q, k and v"]
 
 
 def test_the_files_to_write_are_put_there_and_never_overwritten(tmp_path):
-    message = command.begin(tmp_path / "labs")
+    message = command.put_start_files(tmp_path / "labs")
     assert "Made in labs/: 01_dot_and_softmax.py" in message and "not begun" in message
     mine = tmp_path / "labs" / "04_vector_add.py"
     mine.write_text("mine")
     (tmp_path / "labs" / "01_dot_and_softmax.py").unlink()
-    message = command.begin(tmp_path / "labs")
+    message = command.put_start_files(tmp_path / "labs")
     assert mine.read_text() == "mine"
     assert "Made in labs/: 01_dot_and_softmax.py." in message
     assert "Left alone in labs/, since you have written there: 04_vector_add.py." in message
 
 
 def test_the_table_says_what_passed_and_what_was_changed_since(lab, tmp_path):
-    command.begin(tmp_path)
+    command.put_start_files(tmp_path)
     state = lambda: progress.state(tmp_path, lab, progress.read(tmp_path))  # noqa: E731
     assert state() == "not begun"
     shutil.copy(ADD, tmp_path / lab.file)
@@ -334,7 +334,7 @@ def test_the_table_says_what_passed_and_what_was_changed_since(lab, tmp_path):
     assert state() == "passed"
     (tmp_path / lab.file).write_text("# changed")
     assert state() == "passed once, changed since"
-    assert progress.table(tmp_path, about.all_labs()).endswith(f"0 of {len(about.all_labs())} passed.")
+    assert progress.table(tmp_path, lab_info.all_labs()).endswith(f"0 of {len(lab_info.all_labs())} passed.")
     progress.record_try(tmp_path, lab, False)
     assert state() == "passed once, fails now"
     (tmp_path / lab.file).unlink()
@@ -347,22 +347,22 @@ def test_a_lab_that_is_not_there_is_named_with_those_that_are(tmp_path):
     )
     assert asked.returncode == 2
     assert asked.stdout.startswith("There is no lab '99'; there are: 1 dot-and-softmax")
-    lab = about.find("4")
+    lab = lab_info.find("4")
     passed, message = grader.grade_file(lab, tmp_path / lab.file)
     assert (passed, message) == (False, f"There is no {tmp_path.name}/{lab.file}: `make labs` makes it.")
 
 
-@pytest.mark.parametrize("layout", guarded.LAYOUTS)
+@pytest.mark.parametrize("layout", guarded_tensor.LAYOUTS)
 @pytest.mark.parametrize("shape", [(0,), (1,), (7,), (3, 5), (2, 3, 4)])
 def test_a_table_lies_in_nan_whatever_its_layout(layout, shape):
     import torch
 
     x = torch.randn(shape)
-    laid = guarded.guard("x", x, layout)
+    laid = guarded_tensor.guard("x", x, layout)
     assert torch.equal(laid.tensor, x)
-    assert laid.buffer[laid.outside()].isnan().all()
-    assert laid.outside().any() and not laid.changed().any()
-    assert laid.written_outside() is None
+    assert laid.buffer[laid.outside_mask()].isnan().all()
+    assert laid.outside_mask().any() and not laid.changed_mask().any()
+    assert laid.first_written_outside() is None
     laid.buffer[3] = 1.0
-    assert laid.written_outside() == 3 - laid.tensor.storage_offset()
-    assert guarded.guard_output("out", x, layout).unwritten().all()
+    assert laid.first_written_outside() == 3 - laid.tensor.storage_offset()
+    assert guarded_tensor.guard_output("out", x, layout).unwritten_mask().all()

@@ -8,25 +8,29 @@ from types import SimpleNamespace
 
 import pytest
 
-from scripts.labs import about, forbidden, grader
+from scripts.labs import forbidden_in_file, grader, lab_info
 from scripts.labs.grading import judge, known_mistake
 from scripts.labs.grading.accesses import is_interpreted
 from scripts.labs.lab import Lab, load
 from scripts.labs.message import format_verdict
-from tests.labs import wrong
+from tests.labs import wrong_solutions
 from tests.labs.changed_functions import changed_functions
 
-LABS = {each.slug: each for each in about.all_labs()}
+LABS = {each.slug: each for each in lab_info.all_labs()}
 RIGHT = [
     (slug, file)
     for slug, each in LABS.items()
-    for file in [wrong.solution(slug), *sorted(wrong.HERE.glob(f"{each.folder}/right_*.py"))]
+    for file in [wrong_solutions.solution_file(slug), *sorted(wrong_solutions.HERE.glob(f"{each.folder}/right_*.py"))]
 ]
-WRONG = [each for slug in LABS for each in wrong.wrong_solutions(slug)]
+WRONG = [each for slug in LABS for each in wrong_solutions.wrong_solutions(slug)]
 
 
 def ids(value):
-    return f"{value.lab}-{value.name}" if isinstance(value, wrong.WrongSolution) else getattr(value, "stem", value)
+    return (
+        f"{value.lab}-{value.name}"
+        if isinstance(value, wrong_solutions.WrongSolution)
+        else getattr(value, "stem", value)
+    )
 
 
 @cache
@@ -108,7 +112,7 @@ def skip_cases_without_mistake(monkeypatch, mistake):
 
 
 def verdict(lab, file):
-    if says := forbidden.why_forbidden(lab.about, file):
+    if says := forbidden_in_file.why_forbidden(lab.info, file):
         return judge.Verdict(judge.Rejection("", says))
     return judge.judge(lab, judge.load_functions(file), str(file))
 
@@ -130,7 +134,7 @@ def test_a_wrong_one_is_rejected_and_named(solution, tmp_path, monkeypatch):
     if solution.changes:
         differs = changed_functions(solution.right, solution.source, [task.function for task in lab.tasks])
         lab = replace(lab, tasks=tuple(task for task in lab.tasks if task.function in differs))
-        skip_cases_without_mistake(monkeypatch, solution.names)
+        skip_cases_without_mistake(monkeypatch, solution.known_mistake)
     check_rejected(solution, lab, tmp_path)
 
 
@@ -141,7 +145,7 @@ def test_a_wrong_one_is_rejected_and_named_where_all_cases_are_tried(solution, t
 
 
 def check_rejected(solution, lab, folder):
-    if lab.about.triton and not is_interpreted():
+    if lab.info.triton and not is_interpreted():
         pytest.skip("kernels are rejected in the interpreter, also where there is a GPU: in a process of its own")
     file = folder / f"{solution.name}.py"
     file.write_text(solution.source, encoding="utf-8")
@@ -149,9 +153,9 @@ def check_rejected(solution, lab, folder):
     assert not outcome.passed, f"{solution.name} passes all cases"
     message = format_verdict(lab, outcome)
     assert "it is not written yet" not in message
-    if solution.names:
+    if solution.known_mistake:
         assert outcome.rejection.mistake, message
-        assert outcome.rejection.mistake.name == solution.names
+        assert outcome.rejection.mistake.name == solution.known_mistake
 
 
 @pytest.mark.parametrize("slug", LABS)
@@ -160,15 +164,15 @@ def test_there_are_three_right_and_eight_wrong_ones_and_each_says_what_it_is(slu
     all_wrong = [each for each in WRONG if each.lab == slug]
     assert len(right) >= 3 and len(all_wrong) >= 8
     assert all(ast.get_docstring(ast.parse(file.read_text())) for file in right)
-    assert all(each.says for each in all_wrong)
+    assert all(each.description for each in all_wrong)
 
 
 @pytest.mark.parametrize("slug", LABS)
 def test_every_mistake_can_be_named_and_has_a_heading_to_read(slug):
-    names_in_wrong_solutions = {each.names for each in WRONG if each.lab == slug}
+    names_in_wrong_solutions = {each.known_mistake for each in WRONG if each.lab == slug}
     for task in load(slug).tasks:
         for mistake in task.mistakes:
-            assert about.heading(mistake.heading)
+            assert lab_info.heading(mistake.heading)
         unnamed = [mistake.name for mistake in task.mistakes if mistake.name not in names_in_wrong_solutions]
         assert len(unnamed) < len(task.mistakes) or not task.mistakes, "no wrong one is named"
 
@@ -176,23 +180,23 @@ def test_every_mistake_can_be_named_and_has_a_heading_to_read(slug):
 @pytest.mark.parametrize("slug", LABS)
 def test_the_start_file_is_not_written_yet(slug):
     lab = load(slug)
-    assert not forbidden.why_forbidden(lab.about, lab.about.start)
-    found = judge.judge(lab, judge.load_functions(lab.about.start), str(lab.about.start))
+    assert not forbidden_in_file.why_forbidden(lab.info, lab.info.start)
+    found = judge.judge(lab, judge.load_functions(lab.info.start), str(lab.info.start))
     assert "is not written yet" in format_verdict(lab, found)
-    in_a_notebook = judge.judge(lab, judge.load_functions(lab.about.start)).rejection
+    in_a_notebook = judge.judge(lab, judge.load_functions(lab.info.start)).rejection
     assert in_a_notebook.place == found.rejection.place
 
 
 def test_labs_are_numbered_without_a_gap_and_stand_in_the_order_of_their_numbers():
     numbers = [each.number for each in LABS.values()]
     assert len(set(numbers)) == len(numbers)
-    assert all(each.chapter in about.chapters() for each in LABS.values())
+    assert all(each.chapter in lab_info.chapters() for each in LABS.values())
 
 
 def test_a_replacement_that_fits_nowhere_or_twice_is_refused():
     for changes in ([["no such text", ""]], [["\n", ""]], [["import torch", "import torch"]]):
         with pytest.raises(ValueError, match=r"stands \d+ times in solution, once is wanted"):
-            _ = wrong.WrongSolution("vector-add", "none", "", changes=changes).source
+            _ = wrong_solutions.WrongSolution("vector-add", "none", "", changes=changes).source
 
 
 def test_a_function_is_touched_by_a_change_of_what_it_calls_and_by_one_that_nothing_calls_by_name():

@@ -9,15 +9,15 @@ import pytest
 import torch
 
 from kernels.bench import timing
-from scripts.labs import about, grader
+from scripts.labs import grader, lab_info
 from scripts.labs.grading import judge, side_by_side
 from scripts.labs.grading.guarded_case import guarded_case
 from scripts.labs.lab import load
 from scripts.labs.message import format_verdict
-from tests.labs import wrong
+from tests.labs import wrong_solutions
 
 TIMED = [
-    (each.slug, i) for each in about.all_labs() for i, task in enumerate(load(each.slug).tasks) if task.timed_against
+    (each.slug, i) for each in lab_info.all_labs() for i, task in enumerate(load(each.slug).tasks) if task.timed_against
 ]
 
 
@@ -44,7 +44,7 @@ def lab_with_small_case(slug, number, **more):
 @pytest.mark.parametrize("slug, number", TIMED)
 def test_a_right_one_is_tried_on_the_large_case_and_timed_beside_the_rung(slug, number, gpu):
     lab, begun = lab_with_small_case(slug, number), []
-    functions = judge.load_functions(wrong.solution(lab.about.folder))
+    functions = judge.load_functions(wrong_solutions.solution_file(lab.info.folder))
     found = judge.judge(lab, functions, on_case=lambda task, case: begun.append(task.function))
     assert found.passed and found.cases == len(begun) == 2
     assert found.times.keys() == {lab.tasks[0].function}, found.remarks
@@ -65,7 +65,7 @@ def test_the_rung_takes_the_large_cases_inputs_and_gives_its_output(slug, number
 
 def test_a_rung_that_does_not_run_on_this_gpu_takes_nothing_from_the_reader(gpu):
     lab = lab_with_small_case("vector-add", 0, timed_against="kernels.first.add:no_such_kernel")
-    found = judge.judge(lab, judge.load_functions(wrong.solution("vector_add")))
+    found = judge.judge(lab, judge.load_functions(wrong_solutions.solution_file("vector_add")))
     assert found.passed and not found.times
     assert "It could not be timed: module 'kernels.first.add' has no attribute 'no_such_kernel'" in format_verdict(
         lab, found
@@ -76,7 +76,7 @@ def test_a_wrong_large_case_is_told_without_a_search_for_its_mistake(gpu, tmp_pa
     lab = lab_with_small_case("vector-add", 0)
     lab = replace(lab, tasks=(replace(lab.tasks[0], cases=tuple),))
     file = tmp_path / "wrong.py"
-    file.write_text(wrong.wrong_solution("vector-add", "copies_x").source)
+    file.write_text(wrong_solutions.wrong_solution("vector-add", "copies_x").source)
     found = judge.judge(lab, judge.load_functions(file))
     assert not found.passed and found.rejection.mistake is None
     assert "are wrong." in format_verdict(lab, found)
@@ -106,8 +106,8 @@ def test_kernels_are_graded_in_the_interpreter_and_what_passes_on_the_gpu(slug, 
         return answers.pop(0)
 
     monkeypatch.setattr(grader, "run_in_process", in_a_process)
-    lab = about.find(slug)
-    assert grader.grade_file(lab, wrong.solution(lab.folder)) == wanted
+    lab = lab_info.find(slug)
+    assert grader.grade_file(lab, wrong_solutions.solution_file(lab.folder)) == wanted
     assert environments == [{"TRITON_INTERPRET": "1"}, {}][: 2 if second else 1]
 
 
@@ -122,16 +122,16 @@ def test_the_process_in_the_interpreter_looks_for_a_gpu_when_its_memory_is_no_lo
 def test_who_asks_for_the_interpreter_gets_it_alone(monkeypatch):
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     monkeypatch.setattr(grader, "run_in_process", lambda *_: {"passed": True, "message": "first", "gpu": True})
-    lab = about.find("vector-add")
-    assert grader.grade_file(lab, wrong.solution(lab.folder)) == (True, "first")
+    lab = lab_info.find("vector-add")
+    assert grader.grade_file(lab, wrong_solutions.solution_file(lab.folder)) == (True, "first")
 
 
 def grade_on_gpu(slug, change, tmp_path, monkeypatch, seconds=None):
     """What is told of a right solution, changed, where Triton compiles for the GPU what passes in its interpreter."""
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
-    lab = about.find(slug)
+    lab = lab_info.find(slug)
     file = tmp_path / lab.file
-    file.write_text(change(wrong.solution(lab.folder).read_text()))
+    file.write_text(change(wrong_solutions.solution_file(lab.folder).read_text()))
     return grader.grade_file(lab, file, seconds)
 
 
@@ -144,11 +144,11 @@ def test_on_a_gpu_a_right_one_passes_and_is_timed_beside_the_rung(slug, tmp_path
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("slug", [each.slug for each in about.all_labs() if each.triton])
+@pytest.mark.parametrize("slug", [each.slug for each in lab_info.all_labs() if each.triton])
 def test_where_there_is_a_gpu_a_wrong_one_is_rejected_before_it_runs_there(slug, tmp_path, monkeypatch):
     """All of them are in test_labs; here one of each lab goes the way of a reader's file."""
     first = max(
-        wrong.wrong_solutions(slug), key=lambda each: bool(each.names)
+        wrong_solutions.wrong_solutions(slug), key=lambda each: bool(each.known_mistake)
     )  # one whose mistake is named, if there is any
     passed, message = grade_on_gpu(slug, lambda _: first.source, tmp_path, monkeypatch)
     assert not passed and "it is not written yet" not in message
@@ -195,9 +195,9 @@ def test_on_a_gpu_a_case_that_does_not_end_is_stopped(tmp_path, monkeypatch):
 def test_what_only_a_gpu_gets_is_right_in_the_interpreter(number, kernel, tmp_path, monkeypatch):
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     file = tmp_path / "mine.py"
-    source = wrong.solution("vector_add").read_text()
+    source = wrong_solutions.solution_file("vector_add").read_text()
     file.write_text(with_gpu_only_number(source, number, kernel))
-    passed, message = grader.grade_file(about.find("vector-add"), file)
+    passed, message = grader.grade_file(lab_info.find("vector-add"), file)
     assert passed, message
 
 

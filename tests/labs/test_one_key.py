@@ -2,8 +2,8 @@
 
 import re
 
-from scripts.labs.about import ROOT
 from scripts.labs.catalogue.one_key.lab import cases
+from scripts.labs.lab_info import ROOT
 
 
 def test_the_largest_sizes_that_are_promised_are_graded():

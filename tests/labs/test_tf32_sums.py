@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from scripts.labs.about import ROOT
-from scripts.labs.grading import guarded, judge
+from scripts.labs.grading import guarded_tensor, judge
 from scripts.labs.grading.accesses import AccessTracer, is_interpreted
 from scripts.labs.lab import load
+from scripts.labs.lab_info import ROOT
 from scripts.labs.message import format_verdict
-from tests.labs import wrong
+from tests.labs import wrong_solutions
 from tests.labs.tf32_sums import FORMS, sums
 
 in_the_interpreter = pytest.mark.skipif(not is_interpreted(), reason="what the interpreter watches")
@@ -26,11 +26,11 @@ def tables(rows):
 @in_the_interpreter
 @pytest.mark.parametrize("form, rows", FORMS)
 def test_only_those_sums_are_noted_of_which_the_compiler_makes_a_dot(form, rows):
-    laid = [guarded.guard(name, each, "contiguous") for name, each in zip("xyz", tables(rows), strict=True)]
+    laid = [guarded_tensor.guard(name, each, "contiguous") for name, each in zip("xyz", tables(rows), strict=True)]
     with AccessTracer(laid) as tracer:
         sums[(1,)](*(each.tensor for each in laid), FORM=form, ROWS=rows)
     assert bool(tracer.rounding_fault) == FORMS[form, rows]
-    assert laid[2].changed().any()
+    assert laid[2].changed_mask().any()
 
 
 def test_the_compiler_makes_a_dot_of_those_sums_and_of_no_others(tmp_path):
@@ -62,7 +62,7 @@ def test_on_a_gpu_such_a_sum_keeps_three_digits_and_the_others_keep_seven(form, 
 def test_the_reader_is_told_what_to_write_instead(tmp_path):
     lab, file = load("backward"), tmp_path / "mine.py"
     lab = replace(lab, tasks=tuple(task for task in lab.tasks if task.function == "backward_dq"))
-    file.write_text(wrong.wrong_solution("backward", "sum_made_a_dot").source)
+    file.write_text(wrong_solutions.wrong_solution("backward", "sum_made_a_dot").source)
     message = format_verdict(lab, judge.judge(lab, judge.load_functions(file), str(file)))
     assert "backward_dq: the numbers are right here, but on a GPU, Triton makes a tl.dot of the sum of" in message
     assert 'Write tl.dot(x, y, input_precision="ieee") yourself' in message

@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from plotly.offline import get_plotlyjs_version
 
-from scripts import setup, worksheet
+from scripts import setup, write_worksheet
 
 REAL_ROOT = setup.ROOT
 LOCKS = sorted(path.stem for path in (REAL_ROOT / "requirements").iterdir())
@@ -288,8 +288,8 @@ def test_an_environment_that_is_a_link_is_not_emptied(machine, tmp_path):
         (["run", "SNIPPET={}", "BOARD=1"], "scripts.run {} --board"),
         (["lab", "N={}"], "scripts.labs {}"),
         (["lab"], "scripts.labs"),
-        (["worksheet", "CHAPTER={}", "SEED=7"], "scripts.worksheet {} 7"),
-        (["worksheet", "CHAPTER=balloon", "SEED={}"], "scripts.worksheet balloon {}"),
+        (["worksheet", "CHAPTER={}", "SEED=7"], "scripts.write_worksheet {} 7"),
+        (["worksheet", "CHAPTER=balloon", "SEED={}"], "scripts.write_worksheet balloon {}"),
     ],
 )
 @pytest.mark.parametrize("said", ["a; touch made", "a b", "'", '"', "`touch made`", "a|touch made", "$$(touch made)"])
@@ -307,7 +307,7 @@ def test_what_make_is_told_reaches_no_shell(said, call, words, tmp_path):
 @pytest.mark.parametrize("seed", ["../7", "a b", "x" * 41, "a/b"])
 def test_a_seed_that_is_no_part_of_a_name_is_refused(seed):
     with pytest.raises(SystemExit, match=r"SEED=.*letters, digits"):
-        worksheet.main("balloon", seed)
+        write_worksheet.main("balloon", seed)
 
 
 def test_two_at_once_take_turns(tmp_path):

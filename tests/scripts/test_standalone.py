@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from scripts.records import ROOT
-from scripts.standalone import standalone
-from scripts.standalone.check import KERNELS
+from scripts.standalone import standalone_source
+from scripts.standalone.self_check import KERNELS
 from tests.kernels.interpreter import needs_interpreter
 
 WRONG = {  # what each kernel says once, and a mistake
@@ -35,7 +35,7 @@ def run(text, folder):
 
 
 def text_of(kernel):
-    text = standalone(kernel, ROOT, "this handbook")
+    text = standalone_source(kernel, ROOT, "this handbook")
     assert not re.search(r"^\s*(from|import) kernels", text, flags=re.MULTILINE)
     return text
 

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 from bs4 import BeautifulSoup, SoupStrainer
 
-from scripts.facts.quantities import is_earlier
+from scripts.facts.earlier_pages import is_earlier
 from scripts.records import ROOT, Reader, kernel_outcomes, machine_name
 from scripts.site.fences import figures, symbols
 from scripts.site.pages import glossary

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scripts.facts import compares, words
+from scripts.facts import compares, phrases
 
 COUNTED = ("expected", "peak")  # columns: what we count beforehand, and what PyTorch's allocator says
 TRAINED = 65_536  # words
@@ -12,12 +12,12 @@ def _agree(rows: list[dict], form: str = "") -> str:
     """Says how well both columns agree, in the rows that have both; the names are the table's."""
     one, other = [column for column in rows[0] if column in COUNTED]
     pairs = [(row[one], row[other]) for row in rows if row[one] and row[other] and (not form or row["form"] == form)]
-    return words.agreement(pairs, one, other, "byte")
+    return phrases.agreement(pairs, one, other, "byte")
 
 
-def _peak(rows: list[dict], form: str) -> words.Range:
+def _peak(rows: list[dict], form: str) -> phrases.Range:
     (row,) = [row for row in rows if row["form"] == form and row["n"] == TRAINED]
-    return words.with_margin(row["peak"], "exact")
+    return phrases.with_margin(row["peak"], "exact")
 
 
 @compares("prefill_memory.forward", form_column="", forms=COUNTED)
@@ -54,10 +54,10 @@ def three_kernels_beside_three_lines(rows: list[dict]) -> str:
         if row["form"] in ("three_kernel_attention", "attention") and row["peak"]:
             peaks.setdefault(row["form"], {})[row["n"]] = row["peak"]
     (one, first), (other, second) = peaks.items()
-    return words.agreement([(first[n], second[n]) for n in first.keys() & second.keys()], one, other, "byte")
+    return phrases.agreement([(first[n], second[n]) for n in first.keys() & second.keys()], one, other, "byte")
 
 
 @compares("prefill_memory.training", form_column="form", forms=("flash_attention", "sdpa_flash"), value_column="peak")
 def training_beside_the_flash_backend(rows: list[dict]) -> str:
     """Says how much memory our FlashAttention takes forward and backward, beside PyTorch's flash backend."""
-    return words.quantity_before_name(_peak(rows, "flash_attention").divided_by(_peak(rows, "sdpa_flash")), "memory")
+    return phrases.quantity_comparison(_peak(rows, "flash_attention").divided_by(_peak(rows, "sdpa_flash")), "memory")

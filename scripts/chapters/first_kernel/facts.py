@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scripts.facts import compares, words
+from scripts.facts import compares, phrases
 
 HALF, PREDICTED = 0.5, 8  # from stride 8 on a sector holds one number that's wanted
 
@@ -10,7 +10,7 @@ HALF, PREDICTED = 0.5, 8  # from stride 8 on a sector holds one number that's wa
 @compares("coalescing.reads", form_column="read", forms=("stride_8", "stride_16"), value_column="to_stride_1")
 def strides_that_halve(rows: list[dict]) -> str:
     """Says up to which stride each doubling halves the speed, beside the prediction from single sectors."""
-    speeds = {row["read"]: words.with_margin(row["to_stride_1"], "ratio_of_one_setting") for row in rows}
+    speeds = {row["read"]: phrases.with_margin(row["to_stride_1"], "ratio_of_one_setting") for row in rows}
     last = 1
     while f"stride_{2 * last}" in speeds:
         step = speeds[f"stride_{2 * last}"].divided_by(speeds[f"stride_{last}"])
@@ -18,7 +18,7 @@ def strides_that_halve(rows: list[dict]) -> str:
             break
         last *= 2
     if last == 1:
-        raise words.NoWords("the first doubling doesn't halve it")
+        raise phrases.NoPhrase("the first doubling doesn't halve it")
     return f"up to a stride of {last}, and we predicted {PREDICTED}"
 
 
@@ -26,7 +26,7 @@ def strides_that_halve(rows: list[dict]) -> str:
 def a_meeting_in_a_long_row(rows: list[dict]) -> str:
     """Says how many times as much a meeting of a query with a key costs at 8192 words as at 512."""
     cost = {row["n"]: row["one_meeting"] for row in rows}
-    return words.multiple(words.with_margin(cost[8192] / cost[512], "quotient_of_other_times"))
+    return phrases.rough_multiple(phrases.with_margin(cost[8192] / cost[512], "quotient_of_other_times"))
 
 
 @compares(
@@ -39,14 +39,14 @@ def many_queries(rows: list[dict]) -> str:
     """Says how much faster many queries at a time are than blocks of keys for one, in texts of 512 words."""
     spent = {row["form"]: row["median"] for row in rows if row["n"] == 512 and not row["causal"]}
     ratio = spent["key_blocks_attention"] / spent["flash_attention"]
-    return words.lower_bound(words.with_margin(ratio, "quotient_of_other_times"))
+    return phrases.lower_bound(phrases.with_margin(ratio, "quotient_of_other_times"))
 
 
 @compares("how_many_warps.times", form_column="warps", forms=(1, 4), value_column="ratio")
 def one_warp(rows: list[dict]) -> str:
     """Says how many times as fast as with four warps the kernel is with one, in texts of 512 words."""
     ratio = {row["warps"]: row["ratio"] for row in rows if row["n"] == 512}
-    return words.multiple(words.with_margin(ratio[1] / ratio[4], "ratio_of_one_setting"))
+    return phrases.rough_multiple(phrases.with_margin(ratio[1] / ratio[4], "ratio_of_one_setting"))
 
 
 @compares("what_limits.waits", form_column="", forms=("threads", "memory"))
@@ -54,4 +54,4 @@ def waits_for_threads(rows: list[dict]) -> str:
     """Says how much longer than for memory a warp of four waits for a number from another thread, at 512 words."""
     (setting,) = [row for row in rows if (row["n"], row["head_dim"], row["warps"]) == (512, 128, 4)]
     ratio = setting["threads"] / setting["memory"]
-    return words.range_of_ratios([words.with_margin(ratio, "ratio_of_one_setting")])
+    return phrases.range_of_ratios([phrases.with_margin(ratio, "ratio_of_one_setting")])

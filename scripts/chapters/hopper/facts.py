@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scripts.facts import compares, words
+from scripts.facts import compares, phrases
 
 OURS, CUDNN, FA4 = "hopper_attention", "sdpa_cudnn", "flash_attention_4"
 
@@ -12,7 +12,7 @@ def _wins_and_losses(rows: list[dict], form: str, other: str) -> str:
     ratios = {(row["form"], row["head_dim"], row["n"], row["causal"]): row["ratio"] for row in rows}
     settings = [key[1:] for key in ratios if key[0] == form]
     apart = [ratios[other, *key] / ratios[form, *key] for key in settings if (other, *key) in ratios]
-    return words.wins_and_losses([words.with_margin(each, "ratio_of_one_setting") for each in apart], "settings")
+    return phrases.wins_and_losses([phrases.with_margin(each, "ratio_of_one_setting") for each in apart], "settings")
 
 
 @compares("beside_cudnn.forward", form_column="form", forms=(OURS, CUDNN), value_column="ratio")

@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-from scripts.facts import compares, words
+from scripts.facts import compares, phrases
 
 
 @compares("softmax_order.ways", form_column="way", forms=("a_tree", "first_to_last"), value_column="mean")
 def a_tree_beside_a_chain(rows: list[dict]) -> str:
     """Says how far off the sum of a tree of merges gets, beside that of a chain."""
-    mean = {row["way"]: words.with_margin(row["mean"], "exact") for row in rows}
-    return words.quantity_before_name(mean["a_tree"].divided_by(mean["first_to_last"]), "error")
+    mean = {row["way"]: phrases.with_margin(row["mean"], "exact") for row in rows}
+    return phrases.quantity_comparison(mean["a_tree"].divided_by(mean["first_to_last"]), "error")
 
 
 @compares("softmax_order.ways", form_column="way", forms=("eight_readers", "first_to_last"), value_column="mean")
 def eight_readers_beside_one(rows: list[dict]) -> str:
     """Says how far off the sum of eight readers gets, beside that of one."""
-    mean = {row["way"]: words.with_margin(row["mean"], "exact") for row in rows}
-    return words.quantity_before_name(mean["eight_readers"].divided_by(mean["first_to_last"]), "error")
+    mean = {row["way"]: phrases.with_margin(row["mean"], "exact") for row in rows}
+    return phrases.quantity_comparison(mean["eight_readers"].divided_by(mean["first_to_last"]), "error")
 
 
 @compares("online_softmax.errors", form_column="", forms=("kernel", "torch"))
 def kernel_errors_beside_pytorchs(rows: list[dict]) -> str:
     """Says how many times PyTorch's errors the kernel's are, over the shapes with more than one number a row."""
     both = [
-        [words.with_margin(row[form], "exact") for form in ("kernel", "torch")] for row in rows if row["columns"] > 1
+        [phrases.with_margin(row[form], "exact") for form in ("kernel", "torch")] for row in rows if row["columns"] > 1
     ]
-    return words.range_of_ratios([kernel.divided_by(torch) for kernel, torch in both])
+    return phrases.range_of_ratios([kernel.divided_by(torch) for kernel, torch in both])
 
 
 @compares("real_rows.summary", form_column="kind", forms=("real", "random"), value_column="first_block")
 def the_first_block_settles(rows: list[dict]) -> str:
     """Says in which part of the rows, real and random, the first block sets the maximum for good."""
-    share = {row["kind"]: words.with_margin(row["first_block"] / row["rows"], "exact") for row in rows}
-    return (
-        f"{words.share_of_whole(share['real'])} of real rows and {words.share_of_whole(share['random'])} of random ones"
-    )
+    settled = {row["kind"]: phrases.with_margin(row["first_block"] / row["rows"], "exact") for row in rows}
+    real, random = (phrases.fraction_of_whole(settled[kind]) for kind in ("real", "random"))
+    return f"{real} of real rows and {random} of random ones"
 
 
 @compares("overflow.where", form_column="type", forms=("FP16", "BF16"), value_column="last")
@@ -52,7 +51,7 @@ def _sorted(rows: list[dict], moves: bool) -> str:
         for rule in (lambda factor: factor < 1, lambda factor: factor == 1)
     )
     if len(moved) != 1 or len(kept) != 1:
-        raise words.NoWords(f"moved with every block: {moved}, kept: {kept}")
+        raise phrases.NoPhrase(f"moved with every block: {moved}, kept: {kept}")
     return moved[0] if moves else kept[0]
 
 
@@ -68,12 +67,12 @@ def order_with_none_rescaled(rows: list[dict]) -> str:
     return _sorted(rows, moves=False)
 
 
-def _beside_pytorch(rows: list[dict]) -> dict[int, words.Range]:
+def _beside_pytorch(rows: list[dict]) -> dict[int, phrases.Range]:
     """Returns by row length how our kernel's time divides by PyTorch's. Both took turns in one run."""
     ratio = {(row["form"], row["scores"]): row["ratio"] for row in rows}
     lengths = sorted({row["scores"] for row in rows})
     ours, other = "softmax_kernel", "torch.softmax"
-    return {n: words.with_margin(ratio[ours, n] / ratio[other, n], "ratio_of_one_setting") for n in lengths}
+    return {n: phrases.with_margin(ratio[ours, n] / ratio[other, n], "ratio_of_one_setting") for n in lengths}
 
 
 SPEED = {"table": "softmax_speed.speed", "form_column": "form", "forms": ("softmax_kernel", "torch.softmax")}
@@ -82,10 +81,10 @@ SPEED = {"table": "softmax_speed.speed", "form_column": "form", "forms": ("softm
 @compares(**SPEED, value_column="ratio")
 def long_rows_beside_pytorch(rows: list[dict]) -> str:
     """Says how long our kernel takes for rows of 8,192, where it gains most."""
-    return words.time_before_name(_beside_pytorch(rows)[8192])
+    return phrases.time_comparison(_beside_pytorch(rows)[8192])
 
 
 @compares(**SPEED, value_column="ratio")
 def short_rows_beside_pytorch(rows: list[dict]) -> str:
     """Says how many times as long our kernel takes for rows of 512, where it loses."""
-    return words.range_of_ratios([_beside_pytorch(rows)[512]])
+    return phrases.range_of_ratios([_beside_pytorch(rows)[512]])

@@ -1,0 +1,1 @@
+"""How the grader runs a function, watches what it reads and writes, and finds which mistake it makes."""

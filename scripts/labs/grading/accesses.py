@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scripts.labs.grading.guarded import Guarded
-from scripts.labs.grading.strict import (
+from scripts.labs.formatting import pluralize
+from scripts.labs.grading.gpu_rules import (
     DOT_ROUNDS,
     SUM_ROUNDS,
     fill_masked,
@@ -22,7 +22,7 @@ from scripts.labs.grading.strict import (
     rounds_to_tf32,
     trace_products,
 )
-from scripts.labs.phrases import pluralize
+from scripts.labs.grading.guarded_tensor import GuardedTensor
 
 # What the interpreter does to memory -> what is said of it, and which argument has the addresses, which the mask.
 OPERATIONS = {
@@ -69,9 +69,9 @@ class AccessTracer:
     accesses: all loads and stores so far, in their order
     """
 
-    def __init__(self, tables: list[Guarded]):
+    def __init__(self, tables: list[GuardedTensor]):
         self.tables = {each.name: each for each in tables}
-        self.inside = {name: ~each.outside().cpu().numpy() for name, each in self.tables.items()}
+        self.inside = {name: ~each.outside_mask().cpu().numpy() for name, each in self.tables.items()}
         self.other_memory: list[tuple[int, int]] = []
         self.accesses: list[Access] = []
         self.rounding_fault = ""  # what would round to TF32 on a GPU
@@ -174,12 +174,12 @@ class AccessTracer:
     def has_stored(self) -> bool:
         return any(access.kind == "writes" for access in self.accesses)
 
-    def only_copied(self, inputs: Iterable[str]) -> bool:
-        """Whether kernels have read something, and none of these tables."""
+    def read_none_of(self, inputs: Iterable[str]) -> bool:
+        """Whether kernels have read something, but none of these tables."""
         read = {access.table for access in self.accesses if access.kind == "reads"}
         return bool(read) and not read & set(inputs)
 
-    def stored_twice(self, outputs: Iterable[str]) -> str:
+    def describe_double_store(self, outputs: Iterable[str]) -> str:
         """Which number was stored by two programs, or twice at once by one; "" if none was."""
         for name in outputs:
             stores = [

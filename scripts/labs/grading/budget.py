@@ -32,7 +32,7 @@ class Expected:
     dtype: torch.dtype
     signed: bool = False
 
-    def wrong(self, actual: Tensor) -> Tensor:
+    def wrong_mask(self, actual: Tensor) -> Tensor:
         """Of each number whether it is too far from the truth; NaN always is, and infinity unless it is wanted."""
         if not self.truth.is_floating_point():
             return actual.cpu() != self.truth

@@ -1,22 +1,21 @@
-"""A case as the reader's function gets it."""
+"""The tensors of a case as the reader's function gets them: each in a guarded buffer."""
 
 from __future__ import annotations
 
 from torch import Tensor
 
-from scripts.labs.grading import guarded
+from scripts.labs.grading.guarded_tensor import GuardedTensor, guard, guard_output
 from scripts.labs.lab import Case
 
 
-def guarded_case(case: Case, device: str) -> tuple[list[guarded.Guarded], list[guarded.Guarded]]:
+def guarded_case(case: Case, device: str) -> tuple[list[GuardedTensor], list[GuardedTensor]]:
     """The case's tensors in guarded buffers, on that device: inputs and outputs."""
     tensors = {name: each for name, each in case.inputs.items() if isinstance(each, Tensor)}
     inputs = [
-        guarded.guard(name, each, case.layouts.get(name, "contiguous"), case.padding.get(name, -1), device)
+        guard(name, each, case.layouts.get(name, "contiguous"), case.padding.get(name, -1), device)
         for name, each in tensors.items()
     ]
     outputs = [
-        guarded.guard_output(name, each, case.layouts.get(name, "contiguous"), device)
-        for name, each in case.outputs.items()
+        guard_output(name, each, case.layouts.get(name, "contiguous"), device) for name, each in case.outputs.items()
     ]
     return inputs, outputs

@@ -12,15 +12,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from scripts.labs.formatting import format_number, join_words, pluralize
 from scripts.labs.grading.accesses import AccessTracer, is_interpreted
 from scripts.labs.grading.budget import Expected, expected_results, results
-from scripts.labs.grading.guarded import Guarded
 from scripts.labs.grading.guarded_case import guarded_case
+from scripts.labs.grading.guarded_tensor import GuardedTensor
 from scripts.labs.grading.known_mistake import find_mistake
 from scripts.labs.grading.side_by_side import time_side_by_side
 from scripts.labs.grading.who_wrote import describe_number
 from scripts.labs.lab import Case, Lab, Task
-from scripts.labs.phrases import join_words, number, pluralize
 from scripts.labs.submission import first_line, load_functions, to_rejection
 from scripts.labs.verdict import Rejected, Rejection, Verdict
 
@@ -41,7 +41,7 @@ def judge(
     """
     verdict, start = Verdict(), time.perf_counter()
     try:
-        for name, names in lab.about.signatures.items():
+        for name, names in lab.info.signatures.items():
             check_signature(name, names, functions)
         for task in lab.tasks:
             passed_cases: list[tuple[Case, list[Expected]]] = []
@@ -59,7 +59,7 @@ def judge(
         if lab.judge_whole:
             lab.judge_whole(lab, functions, file, verdict)
         if lab.check and (fault := lab.check(functions)):
-            verdict.rejection = fault if isinstance(fault, Rejection) else Rejection(lab.about.functions[-1], fault)
+            verdict.rejection = fault if isinstance(fault, Rejection) else Rejection(lab.info.functions[-1], fault)
     except Rejected as rejected:
         verdict.rejection = rejected.rejection
     verdict.seconds = time.perf_counter() - start
@@ -86,13 +86,13 @@ def judge_case(
     """Calls the function on one case.
 
     passed_cases: the cases of this task that were right before, each with what was wanted; this one is added
-    named: whether to look for the mistake that it makes, which on a large case takes long
+    name_mistakes: whether to look for the mistake that it makes, which on a large case takes long
 
     Raises:
         Rejected: if anything about it is wrong.
     """
     expected = expected_results(task, case)
-    on_gpu = lab.about.triton and not is_interpreted()
+    on_gpu = lab.info.triton and not is_interpreted()
     inputs, outputs = guarded_case(case, "cuda" if on_gpu else "cpu")
     arguments = {each.name: each.tensor for each in (*inputs, *outputs)}
     arguments = {name: value for name, value in case.inputs.items() if not isinstance(value, Tensor)} | arguments
@@ -118,53 +118,59 @@ def judge_case(
         raise Rejected(to_rejection(task.function, case, error, file)) from error
     uint8_index_warned = any("torch.uint8" in str(each.message) for each in warnings_raised)
     for each in outputs:
-        if (place := each.written_outside()) is not None:
+        if (place := each.first_written_outside()) is not None:
             side = "behind" if place >= 0 else "before"
             reject(f"something was written outside {each.name}, {pluralize(abs(place), 'number')} {side} its first one")
     for each in inputs:
-        if each.changed().any():
+        if each.changed_mask().any():
             reject(f"{each.name} was changed: what a function is given to read it leaves as it is")
-    unwritten = [each.unwritten().cpu() for each in outputs]
+    unwritten = [each.unwritten_mask().cpu() for each in outputs]
     actuals = [each.tensor for each in outputs] if outputs else returned_results(returned, expected, reject)
-    wrong = [expected_result.wrong(actual) for expected_result, actual in zip(expected, actuals, strict=True)]
-    stored_nothing = bool(tracer and lab.about.triton and outputs and not tracer.has_stored())
+    wrong = [expected_result.wrong_mask(actual) for expected_result, actual in zip(expected, actuals, strict=True)]
+    stored_nothing = bool(tracer and lab.info.triton and outputs and not tracer.has_stored())
     nothing_written = bool(outputs) and all(each.all() for each in unwritten)
     for i, expected_result in enumerate(expected):
         if wrong[i].any():
             marks = unwritten[i] if outputs else torch.zeros_like(wrong[i])
             actual = actuals[i].detach().cpu()
             place = tuple(int(each) for each in wrong[i].nonzero()[0]) if wrong[i].ndim else ()
-            story, is_hidden_nan, mistake = "", False, None
+            explanation, is_hidden_nan, mistake = "", False, None
             if tracer and outputs:
-                story, is_hidden_nan = describe_number(tracer, expected_result.name, place, actual)
+                explanation, is_hidden_nan = describe_number(tracer, expected_result.name, place, actual)
             if stored_nothing and tracer.programs:
-                story = NOTHING_STORED
+                explanation = NOTHING_STORED
             elif name_mistakes and not is_hidden_nan:
                 actuals_on_cpu = [each.detach().cpu() for each in actuals]
                 mistake = find_mistake(task, case, expected, actuals_on_cpu, passed_cases, writes=not nothing_written)
             if stored_nothing and nothing_written and not tracer.programs and not mistake:
-                story = NO_PROGRAM_STARTED
+                explanation = NO_PROGRAM_STARTED
             reject(
-                "", story=story, wanted=expected_result, actual=actual, wrong=wrong[i], unwritten=marks, mistake=mistake
+                "",
+                explanation=explanation,
+                expected=expected_result,
+                actual=actual,
+                wrong=wrong[i],
+                unwritten=marks,
+                mistake=mistake,
             )
     if stored_nothing and any(expected_result.truth.numel() for expected_result in expected):
         reject("the numbers are right, but no kernel stored them: the task is to write the kernel")
-    if tracer and lab.about.triton and outputs and (fault := kernel_fault(tracer, inputs, outputs)):
+    if tracer and lab.info.triton and outputs and (fault := kernel_fault(tracer, inputs, outputs)):
         reject(fault)
     if tracer and task.check_accesses and (fault := task.check_accesses(tracer.accesses, case)):
         reject(fault)
     passed_cases.append((case, expected))
 
 
-def kernel_fault(tracer: AccessTracer, inputs: list[Guarded], outputs: list[Guarded]) -> str:
+def kernel_fault(tracer: AccessTracer, inputs: list[GuardedTensor], outputs: list[GuardedTensor]) -> str:
     """What a GPU would punish although the numbers are right, or what was not done in the kernel; "" if nothing."""
     names = [each.name for each in inputs if each.tensor.is_floating_point()]
-    if tracer.only_copied(each.name for each in inputs):
+    if tracer.read_none_of(each.name for each in inputs):
         return (
             f"the numbers are right, but no kernel has read {join_words(names, 'or')}: they were computed outside of it"
         )
-    if stored_twice := tracer.stored_twice(each.name for each in outputs):
-        return f"the numbers are right, but {stored_twice}: each number of the output is one program's, and stored once"
+    if double_store := tracer.describe_double_store(each.name for each in outputs):
+        return f"the numbers are right, but {double_store}: each number of the output is one program's, and stored once"
     return f"the numbers are right here, but {tracer.rounding_fault}" if tracer.rounding_fault else ""
 
 
@@ -172,7 +178,9 @@ def returned_results(returned, expected: list[Expected], reject: Callable) -> li
     """What the function returned, once it is of the right kind, shape and dtype."""
     if returned is None:
         is_wanted = (
-            f", and {number(expected[0].truth)} is wanted" if len(expected) == 1 and not expected[0].truth.ndim else ""
+            f", and {format_number(expected[0].truth)} is wanted"
+            if len(expected) == 1 and not expected[0].truth.ndim
+            else ""
         )
         reject(f"it returned None{is_wanted}. A function without a return does that, too")
     actuals = list(results(returned))

@@ -1,4 +1,4 @@
-"""Whose mistake a wrong result is: one whose results are the same, and which was right wherever this was."""
+"""Finds which known mistake a wrong result shows: one with the same results, also right wherever this was right."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def in_fp16(task: Task, case: Case, expected: list[Expected], actuals: list[Tens
 def makes_difference(implementation: Callable, case: Case, expected: list[Expected]) -> bool:
     """Whether a mistake makes a difference on a case."""
     wrong = results(implementation(**{name: as_double(each) for name, each in case.inputs.items()}))
-    return any(want.wrong(each).any() for want, each in zip(expected, wrong, strict=True))
+    return any(want.wrong_mask(each).any() for want, each in zip(expected, wrong, strict=True))
 
 
 def zeros(task: Task, **inputs) -> tuple[Tensor, ...]:
@@ -76,7 +76,7 @@ COMMON_MISTAKES = (Mistake("zeros", "Every number is 0.", "", None),)
 
 def is_same_result(implementation: Expected, actual: Tensor) -> bool:
     """Whether a result is what a mistake makes; where the mistake makes NaN, any NaN is."""
-    wrong = implementation.wrong(actual)
+    wrong = implementation.wrong_mask(actual)
     if implementation.truth.is_floating_point():
         wrong &= ~(implementation.truth.isnan() & actual.isnan())
     return not wrong.any()

@@ -1,4 +1,4 @@
-"""The reader's kernel beside the handbook's, on a GPU."""
+"""Times the reader's kernel and the handbook's on a GPU, one beside the other."""
 
 from __future__ import annotations
 

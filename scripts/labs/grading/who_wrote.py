@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from torch import Tensor
 
+from scripts.labs.formatting import join_words, pluralize
 from scripts.labs.grading.accesses import AccessTracer, program_name
-from scripts.labs.phrases import join_words, pluralize
 
 MAX_TABLES = 6  # tables that are listed
 MAX_LISTED = 6  # indices, one by one

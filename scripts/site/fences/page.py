@@ -11,10 +11,10 @@ from markupsafe import escape
 from mkdocs.exceptions import PluginError
 from mkdocs.utils import get_relative_url
 
-from scripts.facts import chapter_of
+from scripts.facts import chapter_of_page
 from scripts.facts.equations import equations
 from scripts.facts.paragraphs import paragraphs
-from scripts.facts.quantities import unsourced_numbers
+from scripts.facts.unsourced_numbers import unsourced_numbers
 from scripts.records import Missing, Reader, Record, RecordError
 from scripts.site.fences import outputs
 from scripts.site.fences.symbols import is_lab
@@ -62,7 +62,7 @@ class PageContext:
 
     @property
     def chapter(self) -> str:
-        return chapter_of(self.source)
+        return chapter_of_page(self.source)
 
     def url_to(self, address: str) -> str:
         return get_relative_url(address, self.url)
@@ -131,7 +131,9 @@ class PageContext:
     def check_chapter_numbers(self, numbers: dict[str, int]) -> None:
         """Compares the number that is typed in a link to a chapter, or in brackets behind it, with its own."""
         for link in LINK.finditer(blank_out(COMMENT, self.text)):
-            chapter = chapter_of(posixpath.normpath(posixpath.join(posixpath.dirname(self.source), link["target"])))
+            chapter = chapter_of_page(
+                posixpath.normpath(posixpath.join(posixpath.dirname(self.source), link["target"]))
+            )
             for typed in re.findall(r"[Cc]hapter (\d+)", f"{link['words']}{link['behind']}"):
                 if chapter in numbers and numbers[chapter] != int(typed):
                     why = f"chapter {typed} links {chapter}, which is chapter {numbers[chapter]}"

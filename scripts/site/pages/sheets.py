@@ -37,7 +37,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 from scripts import records
-from scripts.facts.quantities import is_earlier
+from scripts.facts.earlier_pages import is_earlier
 from scripts.site import cache
 from scripts.site.markup.no_break import add_no_breaks
 from scripts.site.pages import demos

@@ -139,7 +139,7 @@ def fact(renderer, monkeypatch):
     """A chapter with a fact that counts the rows of a table."""
     fact = facts.Fact("rows", "first.times", "", ("n", "time"), "", lambda rows: f"all {len(rows)} rows")
     chapters = {"one": {"rows": fact}}
-    monkeypatch.setattr(facts, "of_chapter", lambda chapter: chapters.get(chapter, {}))
+    monkeypatch.setattr(facts, "facts_of_chapter", lambda chapter: chapters.get(chapter, {}))
     return fact
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scripts.labs.about import heading
 from scripts.labs.catalogue import headings
+from scripts.labs.formatting import format_heading
 from scripts.labs.grading.accesses import Access, program_name
 from scripts.labs.lab import Case, Mistake, Task, normal
-from scripts.labs.phrases import heading_in_words
+from scripts.labs.lab_info import heading
 
 BLOCK = 256  # numbers that a program copies, as the start file has it
 TILE = 32  # rows and columns that a program transposes, as the start file has it
@@ -63,7 +63,7 @@ def touches_many_segments(accesses: list[Access], case: Case) -> str:
         worst = own_accesses[int(np.argmax(segment_counts))]
         numbers = int((worst.places >= 0).sum())
         least = -(-numbers * size // SEGMENT)
-        advice = f"Read {heading_in_words(heading(headings.COALESCING))}"
+        advice = f"Read {format_heading(heading(headings.COALESCING))}"
         if max(segment_counts) <= TOLERATED * least:
             return (
                 f"the numbers are right, but {name} is {table.numel() * size // SEGMENT} segments of {SEGMENT} bytes "
@@ -105,7 +105,7 @@ def tiles(x: Tensor) -> tuple[Tensor, Tensor]:
     return torch.arange(len(x))[:, None] // TILE, torch.arange(x.shape[1]) // TILE
 
 
-def unwritten(x: Tensor, where: Tensor) -> Tensor:
+def with_nan(x: Tensor, where: Tensor) -> Tensor:
     return x.masked_fill(where.expand_as(x), torch.nan)
 
 
@@ -131,20 +131,20 @@ COPY_MISTAKES = (
         "first-block-only",
         "Every program works on the first block: ask tl.program_id(0) which block is its own.",
         headings.FIRST_KERNEL,
-        lambda x: unwritten(x, blocks(x) > 0),
+        lambda x: with_nan(x, blocks(x) > 0),
     ),
     Mistake(
         "last-block-missing",
         "The last block, which is not full, is never written: round the number of programs up, and mask the rest.",
         headings.FIRST_KERNEL,
-        lambda x: unwritten(x, blocks(x) >= x.numel() // BLOCK),
+        lambda x: with_nan(x, blocks(x) >= x.numel() // BLOCK),
         writes=False,
     ),
     Mistake(
         "last-number-missing",
         "The last number is never written: the mask is one too short.",
         headings.FIRST_KERNEL,
-        lambda x: unwritten(x, (torch.arange(x.numel()) == x.numel() - 1).reshape(x.shape)),
+        lambda x: with_nan(x, (torch.arange(x.numel()) == x.numel() - 1).reshape(x.shape)),
     ),
     Mistake(
         "first-row-repeated",
@@ -162,7 +162,7 @@ COPY_MISTAKES = (
         "first-row-only",
         "Only the first row is written: the mask hides the other rows.",
         headings.LIBRARY_KERNEL,
-        lambda x: unwritten(x, torch.arange(len(x))[:, None] > 0),
+        lambda x: with_nan(x, torch.arange(len(x))[:, None] > 0),
     ),
 )
 TRANSPOSE_MISTAKES = (
@@ -183,31 +183,31 @@ TRANSPOSE_MISTAKES = (
         "Only the diagonal of a tile is written: rows and columns go in step, one pair a lane. A column of rows, "
         "row[:, None], and a row of columns, column[None, :], make all pairs.",
         headings.FIRST_KERNEL,
-        lambda x: unwritten(x, ~diagonal(x)).T,
+        lambda x: with_nan(x, ~diagonal(x)).T,
     ),
     Mistake(
         "first-tile-only",
         "Every program works on the first tile: tl.program_id(0) and tl.program_id(1) say which is its own.",
         headings.FIRST_KERNEL,
-        lambda x: unwritten(x, (tiles(x)[0] > 0) | (tiles(x)[1] > 0)).T,
+        lambda x: with_nan(x, (tiles(x)[0] > 0) | (tiles(x)[1] > 0)).T,
     ),
     Mistake(
         "first-row-of-tiles",
         "Only tiles along the columns of x are written: tl.program_id(0) counts tiles along its rows.",
         headings.FIRST_KERNEL,
-        lambda x: unwritten(x, tiles(x)[0] > 0).T,
+        lambda x: with_nan(x, tiles(x)[0] > 0).T,
     ),
     Mistake(
         "first-column-of-tiles",
         "Only tiles along the rows of x are written: tl.program_id(1) counts tiles along its columns.",
         headings.FIRST_KERNEL,
-        lambda x: unwritten(x, tiles(x)[1] > 0).T,
+        lambda x: with_nan(x, tiles(x)[1] > 0).T,
     ),
     Mistake(
         "last-tiles-missing",
         "Tiles at the edges, which are not full, are never written: round the numbers of programs up.",
         headings.FIRST_KERNEL,
-        lambda x: unwritten(x, (tiles(x)[0] >= len(x) // TILE) | (tiles(x)[1] >= x.shape[1] // TILE)).T,
+        lambda x: with_nan(x, (tiles(x)[0] >= len(x) // TILE) | (tiles(x)[1] >= x.shape[1] // TILE)).T,
         writes=False,
     ),
 )

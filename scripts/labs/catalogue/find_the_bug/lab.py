@@ -12,12 +12,12 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from scripts.labs.formatting import join_words, pluralize, two_digits, with_full_stop
 from scripts.labs.grading.budget import expected_results
+from scripts.labs.grading.gpu_rules import RefusedByGrader
 from scripts.labs.grading.judge import judge_case
-from scripts.labs.grading.strict import RefusedByGrader
 from scripts.labs.lab import Case, Lab, Task, widen
-from scripts.labs.message import first_wrong
-from scripts.labs.phrases import join_words, pluralize, sentence, two_digits
+from scripts.labs.message import first_wrong_line
 from scripts.labs.submission import load_functions, to_rejection
 from scripts.labs.verdict import UNWRITTEN, Rejected, Rejection, Verdict
 
@@ -56,7 +56,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return torch.softmax(q @ k.mT * q.shape[-1] ** -0.5, -1) @ v
 
 
-def causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+def causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     scores = q @ k.mT * q.shape[-1] ** -0.5
     hidden = torch.ones_like(scores, dtype=torch.bool).triu(1)
     return torch.softmax(scores.masked_fill(hidden, -torch.inf), -1) @ v
@@ -81,7 +81,7 @@ BUGS = (
     ),
     Bug("rescaled", attention, *ATTENTION_INPUTS),
     Bug("ragged", attention, *ATTENTION_INPUTS),
-    Bug("causal", causal, ("q", "k", "v"), (("N", 16), ("N", 16), ("N", 16)), "q"),
+    Bug("causal", causal_attention, ("q", "k", "v"), (("N", 16), ("N", 16), ("N", 16)), "q"),
     Bug("strided", attention, *ATTENTION_INPUTS, strided=True),
     Bug(
         "merged",
@@ -122,7 +122,7 @@ def judge_whole(lab: Lab, functions: dict[str, Callable], file: str, verdict: Ve
             rejected.append(Rejected(to_rejection(name, None, error, file)))
         message = rejected[-1].rejection.message
         verdict.remarks.append(
-            sentence(f"{name}: {'not written yet' if message == UNWRITTEN else f'not yet, {message}'}")
+            with_full_stop(f"{name}: {'not written yet' if message == UNWRITTEN else f'not yet, {message}'}")
         )
     rejected.sort(key=lambda each: each.rejection.message == UNWRITTEN)
     if rejected:
@@ -168,11 +168,11 @@ def reveal_bug(lab: Lab, bug: Bug, name: str, inputs: dict[str, Tensor]) -> str:
     task = Task(bug.kernel, bug.reference, tuple, roundings=16)
     (want,) = expected_results(task, case)
     want = replace(want, allowed=want.allowed.clamp(min=TOLERANCE))
-    if want.wrong(bug.reference(**case.inputs)).any():
+    if want.wrong_mask(bug.reference(**case.inputs)).any():
         message = "on your input PyTorch is too far from the truth as well, so it tells nothing about the kernel"
         raise Rejected(Rejection(name, f"{message}: take smaller numbers", case))
     try:
-        judge_case(lab, task, case, kernels(lab.about.start)[bug.kernel], "", [])
+        judge_case(lab, task, case, kernels(lab.info.start)[bug.kernel], "", [])
     except Rejected as rejected:
         if rejected.rejection.message.startswith("it raised"):  # the interpreter's trouble, and not the bug
             raise Rejected(
@@ -181,9 +181,9 @@ def reveal_bug(lab: Lab, bug: Bug, name: str, inputs: dict[str, Tensor]) -> str:
         rejection = rejected.rejection
         if rejection.wrong is None:
             return rejection.message
-        far = want.wrong(rejection.actual)
+        far = want.wrong_mask(rejection.actual)
         if far.any():
-            return first_wrong(replace(rejection, wanted=want, wrong=far)).rstrip(".")
+            return first_wrong_line(replace(rejection, expected=want, wrong=far)).rstrip(".")
         most = (rejection.actual.double() - want.truth).abs().max().item()
         off = two_digits(most)
         message = f"on your input {bug.kernel} is off by {off} at most, which a tolerance of {TOLERANCE} lets pass"

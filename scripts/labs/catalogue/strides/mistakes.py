@@ -9,7 +9,7 @@ from torch import Tensor
 
 from scripts.labs.catalogue import headings
 from scripts.labs.catalogue.strides.truth import cells, joined_stride, layout, merge_heads, split_heads
-from scripts.labs.grading.guarded import guard
+from scripts.labs.grading.guarded_tensor import guard
 from scripts.labs.lab import Mistake
 
 NAN = float("nan")

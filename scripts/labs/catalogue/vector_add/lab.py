@@ -39,7 +39,7 @@ def blocks(x: Tensor) -> Tensor:
     return torch.arange(len(x)) // BLOCK
 
 
-def unwritten(x: Tensor, where: Tensor) -> Tensor:
+def with_nan(x: Tensor, where: Tensor) -> Tensor:
     return x.masked_fill(where, torch.nan)
 
 
@@ -48,20 +48,20 @@ MISTAKES = (
         "first-block-only",
         "Every program works on the first block: ask tl.program_id(0) which block is its own.",
         headings.FIRST_KERNEL,
-        lambda x, y: unwritten(x + 2 * y, blocks(x) > 0),
+        lambda x, y: with_nan(x + 2 * y, blocks(x) > 0),
     ),
     Mistake(
         "last-block-missing",
         "The last block, which is not full, is never written: round the number of programs up, and mask the rest.",
         headings.FIRST_KERNEL,
-        lambda x, y: unwritten(x + 2 * y, blocks(x) >= len(x) // BLOCK),
+        lambda x, y: with_nan(x + 2 * y, blocks(x) >= len(x) // BLOCK),
         writes=False,
     ),
     Mistake(
         "last-number-missing",
         "The last number is never written: the mask is one too short.",
         headings.FIRST_KERNEL,
-        lambda x, y: unwritten(x + 2 * y, torch.arange(len(x)) == len(x) - 1),
+        lambda x, y: with_nan(x + 2 * y, torch.arange(len(x)) == len(x) - 1),
     ),
     Mistake(
         "as-in-the-chapter",
@@ -88,7 +88,7 @@ MISTAKES = (
         "one-number-a-block",
         "Each program writes a single number: a program works on a row, place = first + tl.arange(0, BLOCK).",
         headings.FIRST_KERNEL,
-        lambda x, y: unwritten(x + 2 * y, torch.arange(len(x)) % BLOCK > 0),
+        lambda x, y: with_nan(x + 2 * y, torch.arange(len(x)) % BLOCK > 0),
     ),
     Mistake(
         "in-fp16",

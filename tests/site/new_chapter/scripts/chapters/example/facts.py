@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from scripts.facts import compares, words
+from scripts.facts import compares, phrases
 
 
 @compares("softmax_order.ways", form_column="way", forms=("a_tree", "first_to_last"), value_column="mean")
 def tree_beside_chain(rows: list[dict]) -> str:
     """Says how far off the sum of a tree gets, beside that of a chain."""
-    mean = {row["way"]: words.with_margin(row["mean"], "exact") for row in rows}
-    return words.quantity_before_name(mean["a_tree"].divided_by(mean["first_to_last"]), "error")
+    mean = {row["way"]: phrases.with_margin(row["mean"], "exact") for row in rows}
+    return phrases.quantity_comparison(mean["a_tree"].divided_by(mean["first_to_last"]), "error")

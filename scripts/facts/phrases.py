@@ -1,8 +1,8 @@
 """Turns numbers into the most precise words that stay true when the run is repeated.
 
 Each number has a class, and `margins.toml` says how far numbers of that class move between two runs. The functions
-below return words that hold over that whole range. If no useful words do, they raise `NoWords`, and the sentence has to
-go. Nothing in here knows a chapter, a kernel or a table.
+below return words that hold over that whole range. If no useful words do, they raise `NoPhrase`, and the sentence has
+to go. Nothing in here knows a chapter, a kernel or a table.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FRACTIONS |= {1 / 4: "a quarter", 1 / 3: "a third", 1 / 2: "half", 2 / 3: "two t
 MULTIPLES = {2: "twice", 3: "three times", 4: "four times", 5: "five times", 10: "ten times", 100: "a hundred times"}
 
 
-class NoWords(ValueError):
+class NoPhrase(ValueError):
     """Says why nothing useful can be said."""
 
 
@@ -41,20 +41,20 @@ def with_margin(value: float, margin_class: str) -> Range:
     return Range(value / factor, value * factor)
 
 
-def time_before_name(ratio: Range) -> str:
+def time_comparison(ratio: Range) -> str:
     """Returns words to put before a name: "about half the time of", "91 to 96 % of the time of", "less time than"."""
-    return _compared(ratio, "the time of", "{} time than")
+    return _comparison(ratio, "the time of", "{} time than")
 
 
-def quantity_before_name(ratio: Range, of: str) -> str:
+def quantity_comparison(ratio: Range, of: str) -> str:
     """Returns the same for another quantity: "about half the error of", "less error than"."""
-    return _compared(ratio, f"the {of} of", f"{{}} {of} than")
+    return _comparison(ratio, f"the {of} of", f"{{}} {of} than")
 
 
-def _compared(ratio: Range, of: str, than: str) -> str:
+def _comparison(ratio: Range, of: str, than: str) -> str:
     low, high = ratio
     if low <= 1 <= high:
-        raise NoWords(f"{low:.3f} to {high:.3f} times as much: too close to call")
+        raise NoPhrase(f"{low:.3f} to {high:.3f} times as much: too close to call")
     for mark, name in (FRACTIONS | MULTIPLES).items():
         if mark / (1 + ABOUT) <= low and high <= mark * (1 + ABOUT):
             return f"about {name} {of}"
@@ -65,12 +65,12 @@ def _compared(ratio: Range, of: str, than: str) -> str:
     return f"{_span(floor(10 * low) / 10, ceil(10 * high) / 10)} times {of}"
 
 
-def share_of_whole(share: Range) -> str:
+def fraction_of_whole(fraction: Range) -> str:
     """Returns what part of a whole something is: "about two thirds", "7 %"."""
     for mark, name in FRACTIONS.items():
-        if mark / (1 + ABOUT) <= share.low and share.high <= mark * (1 + ABOUT):
+        if mark / (1 + ABOUT) <= fraction.low and fraction.high <= mark * (1 + ABOUT):
             return f"about {name}"
-    return f"{_span(round(100 * share.low), round(100 * share.high))} %"
+    return f"{_span(round(100 * fraction.low), round(100 * fraction.high))} %"
 
 
 def wins_and_losses(ratios: Sequence[Range], settings: str) -> str:
@@ -81,35 +81,35 @@ def wins_and_losses(ratios: Sequence[Range], settings: str) -> str:
     counts = {"ahead": sum(r.high < 1 for r in ratios), "behind": sum(r.low > 1 for r in ratios)}
     decided = [(word, count) for word, count in counts.items() if count]
     if not decided:
-        raise NoWords(f"level in all {len(ratios)} {settings}")
+        raise NoPhrase(f"level in all {len(ratios)} {settings}")
     (word, count), *others = decided
     many = "all" if count == len(ratios) else f"{count} of"
     return f"{word} in {many} {len(ratios)} {settings}" + "".join(f", {word} in {count}" for word, count in others)
 
 
-def speed(ratios: Sequence[float], margin_class: str) -> str:
+def mean_speedup(ratios: Sequence[float], margin_class: str) -> str:
     """Returns how many times as fast a form is over many settings, by the geometric mean: "1.11 to 1.16 times".
 
     ratios: the other form's times over this one's
     """
     low, high = with_margin(exp(sum(map(log, ratios)) / len(ratios)), margin_class)
     if low <= 1 <= high:
-        raise NoWords(f"{low:.3f} to {high:.3f} times as fast: too close to call")
+        raise NoPhrase(f"{low:.3f} to {high:.3f} times as fast: too close to call")
     return f"{_span(floor(100 * low) / 100, ceil(100 * high) / 100)} times"
 
 
-def multiple(ratio: Range) -> str:
+def rough_multiple(ratio: Range) -> str:
     """Returns how many times as much something is, where one digit is enough: "roughly ten times"."""
     for mark, name in MULTIPLES.items():
         if mark / (1 + ROUGHLY) <= ratio.low and ratio.high <= mark * (1 + ROUGHLY):
             return f"roughly {name}"
-    raise NoWords(f"{ratio.low:.1f} to {ratio.high:.1f} times: near no multiple with a name")
+    raise NoPhrase(f"{ratio.low:.1f} to {ratio.high:.1f} times: near no multiple with a name")
 
 
 def lower_bound(ratio: Range) -> str:
     """Returns what a large multiple surely exceeds, in two digits: "more than 130 times"."""
     if ratio.low < 10:
-        raise NoWords(f"{ratio.low:.2f} to {ratio.high:.2f} times: not that large a multiple")
+        raise NoPhrase(f"{ratio.low:.2f} to {ratio.high:.2f} times: not that large a multiple")
     unit = 10 ** (floor(log10(ratio.low)) - 1)
     return f"more than {unit * floor(ratio.low / unit)} times"
 
@@ -127,7 +127,7 @@ def agreement(pairs: Sequence[tuple[float, float]], one: str, other: str, unit: 
         return f"{one} and {other} agree to the {unit}"
     if difference < ABOUT:
         return f"{one} and {other} agree to {ceil(1000 * difference) / 10:g} %"
-    raise NoWords(f"{one} and {other} differ by up to {100 * difference:.1f} %")
+    raise NoPhrase(f"{one} and {other} differ by up to {100 * difference:.1f} %")
 
 
 def _span(low: float, high: float) -> str:

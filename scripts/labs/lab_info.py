@@ -1,4 +1,7 @@
-"""What can be known of a lab without PyTorch: its number, its title, its files.  A lab is a folder of the catalogue."""
+"""What ``about.toml`` says of a lab, read without PyTorch: its number, its title, its files.
+
+A lab is a folder of the catalogue.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,7 @@ class LabInfo:
 def all_labs(root: Path = ROOT) -> list[LabInfo]:
     """All labs, by number."""
     labs = [read(path, root) for path in sorted((root / CATALOGUE).glob("*/about.toml"))]
-    return sorted(labs, key=lambda about: about.number)
+    return sorted(labs, key=lambda info: info.number)
 
 
 def read(path: Path, root: Path = ROOT) -> LabInfo:
@@ -83,10 +86,10 @@ def find(query: str, root: Path = ROOT) -> LabInfo:
         LabError: if there is none.
     """
     labs = all_labs(root)
-    for about in labs:
-        if query.strip().lower().replace("_", "-") in (str(about.number), f"{about.number:02d}", about.slug):
-            return about
-    names = ", ".join(f"{about.number} {about.slug}" for about in labs)
+    for info in labs:
+        if query.strip().lower().replace("_", "-") in (str(info.number), f"{info.number:02d}", info.slug):
+            return info
+    names = ", ".join(f"{info.number} {info.slug}" for info in labs)
     raise LabError(f"There is no lab {query!r}; there are: {names}")
 
 

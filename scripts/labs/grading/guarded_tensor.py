@@ -1,4 +1,4 @@
-"""Tables laid in larger buffers: NaN around what may be read, NaN in what must be written, and a look at it later."""
+"""Tensors inside larger buffers: NaN around what may be read, NaN in what must be written, and a look at it later."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BITS = {8: torch.int64, 4: torch.int32, 2: torch.int16, 1: torch.uint8}
 
 
 @dataclass(frozen=True)
-class Guarded:
+class GuardedTensor:
     """A tensor inside a buffer.
 
     initial_bits: the bits of the whole buffer, as it was handed over
@@ -26,22 +26,22 @@ class Guarded:
     buffer: Tensor
     initial_bits: Tensor
 
-    def outside(self) -> Tensor:
+    def outside_mask(self) -> Tensor:
         """Of each number of the buffer whether it lies outside the tensor."""
         marks = torch.ones_like(self.buffer, dtype=torch.bool)
         marks.as_strided(self.tensor.shape, self.tensor.stride(), self.tensor.storage_offset()).fill_(False)
         return marks
 
-    def changed(self) -> Tensor:
+    def changed_mask(self) -> Tensor:
         """Of each number of the buffer whether its bits are no longer what they were."""
         return bits(self.buffer) != self.initial_bits
 
-    def written_outside(self) -> int | None:
+    def first_written_outside(self) -> int | None:
         """How far behind the table's first number something was written that is none of its numbers."""
-        places = (self.changed() & self.outside()).nonzero()
+        places = (self.changed_mask() & self.outside_mask()).nonzero()
         return None if not len(places) else int(places[0]) - self.tensor.storage_offset()
 
-    def unwritten(self) -> Tensor:
+    def unwritten_mask(self) -> Tensor:
         """Of each number of the tensor whether it still is what an output is filled with."""
         if self.tensor.dtype not in UNWRITTEN:  # every whole number could be a result
             return torch.zeros_like(self.tensor, dtype=torch.bool)
@@ -66,7 +66,9 @@ def strides(shape: torch.Size, layout: str) -> list[int]:
     return steps
 
 
-def guard(name: str, tensor: Tensor, layout: str = "contiguous", padding: int = -1, device: str = "cpu") -> Guarded:
+def guard(
+    name: str, tensor: Tensor, layout: str = "contiguous", padding: int = -1, device: str = "cpu"
+) -> GuardedTensor:
     """A copy of the tensor, on that device, in a buffer that holds NaN, or ``padding``, everywhere else."""
     if layout not in LAYOUTS:
         raise ValueError(f"layout is {layout!r}, one of {', '.join(LAYOUTS)} is wanted")
@@ -81,12 +83,12 @@ def guard(name: str, tensor: Tensor, layout: str = "contiguous", padding: int = 
     buffer = torch.full((length + 2 * padding_size,), fill, dtype=tensor.dtype)
     buffer.as_strided(tensor.shape, stride, padding_size).copy_(tensor)
     buffer = buffer.to(device)
-    return Guarded(name, buffer.as_strided(tensor.shape, stride, padding_size), buffer, bits(buffer))
+    return GuardedTensor(name, buffer.as_strided(tensor.shape, stride, padding_size), buffer, bits(buffer))
 
 
-def guard_output(name: str, like: Tensor, layout: str = "contiguous", device: str = "cpu") -> Guarded:
+def guard_output(name: str, like: Tensor, layout: str = "contiguous", device: str = "cpu") -> GuardedTensor:
     """An output that nobody has written to: NaN of bits that no arithmetic makes."""
     output = guard(name, torch.zeros_like(like), layout, device=device)
     if like.dtype in UNWRITTEN:
         output.tensor.view(BITS[like.element_size()]).fill_(UNWRITTEN[like.dtype])
-    return Guarded(name, output.tensor, output.buffer, bits(output.buffer))
+    return GuardedTensor(name, output.tensor, output.buffer, bits(output.buffer))

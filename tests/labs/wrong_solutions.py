@@ -3,7 +3,7 @@
 ``wrong.toml`` has them by name, with ``changes``: what stands in the solution once, and what is put in its place.  One
 that has little in common with it is a file of its own, ``wrong_NAME.py``.  To see one as a reader would have it:
 
-    .venv/bin/python -m tests.labs.wrong vector-add zeros > labs/04_vector_add.py
+    .venv/bin/python -m tests.labs.wrong_solutions vector-add zeros > labs/04_vector_add.py
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ CATALOGUE = HERE.parents[1] / "scripts" / "labs" / "catalogue"
 
 
 class WrongSolution(NamedTuple):
-    """says: the mistake, in a sentence   names: the mistake that the grader must name, "" if it need name none
+    """
+    description: the mistake, in a sentence   known_mistake: the one that the grader must name, "" if it need name none
     base: the right one that is changed; the file itself, if it is a whole one
     changes: what stands there, and what is put in its place, one after the other
     """
 
     lab: str
     name: str
-    says: str
-    names: str = ""
+    description: str
+    known_mistake: str = ""
     base: str = "solution"
     changes: tuple[tuple[str, str], ...] = ()
 
@@ -35,7 +36,7 @@ class WrongSolution(NamedTuple):
     def right(self) -> str:
         """The file before it is changed."""
         return (
-            solution(self.lab) if self.base == "solution" else HERE / folder(self.lab) / f"{self.base}.py"
+            solution_file(self.lab) if self.base == "solution" else HERE / folder_name(self.lab) / f"{self.base}.py"
         ).read_text()
 
     @property
@@ -55,29 +56,27 @@ class WrongSolution(NamedTuple):
         return source
 
 
-def folder(lab: str) -> str:
+def folder_name(lab: str) -> str:
     return lab.replace("-", "_")
 
 
-def solution(lab: str) -> Path:
+def solution_file(lab: str) -> Path:
     """The right one that the lab's page shows."""
-    return CATALOGUE / folder(lab) / "solution.py"
+    return CATALOGUE / folder_name(lab) / "solution.py"
 
 
 def wrong_solutions(lab: str) -> list[WrongSolution]:
     """All wrong ones of a lab, by name."""
-    found = [from_file(lab, path) for path in (HERE / folder(lab)).glob("wrong_*.py")]
-    changed_solutions = tomllib.loads((HERE / folder(lab) / "wrong.toml").read_text(encoding="utf-8"))
+    found = [from_file(lab, path) for path in (HERE / folder_name(lab)).glob("wrong_*.py")]
+    changed_solutions = tomllib.loads((HERE / folder_name(lab) / "wrong.toml").read_text(encoding="utf-8"))
     found += [WrongSolution(lab, name, **fields) for name, fields in changed_solutions.items()]
     return sorted(found, key=lambda each: each.name)
 
 
 def from_file(lab: str, path: Path) -> WrongSolution:
-    """One that is a file: its docstring says what is wrong, and ``names = "…"`` in it which mistake is to be named."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    assigned = {node.targets[0].id: node.value for node in tree.body if isinstance(node, ast.Assign)}
-    names = assigned["names"].value if "names" in assigned else ""
-    return WrongSolution(lab, path.stem.removeprefix("wrong_"), ast.get_docstring(tree) or "", names, path.stem)
+    """One that is a file: its docstring says what is wrong."""
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return WrongSolution(lab, path.stem.removeprefix("wrong_"), docstring, base=path.stem)
 
 
 def wrong_solution(lab: str, name: str) -> WrongSolution:

@@ -1,4 +1,4 @@
-"""Which kernels a reader can take away, and what their files do when they're run: a check, and on a GPU a timing."""
+"""Lists the kernels that a reader can take away, and writes how each file checks itself, and on a GPU times itself."""
 
 from __future__ import annotations
 

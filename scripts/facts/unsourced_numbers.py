@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from scripts.facts.equations import Equation
 from scripts.facts.paragraphs import Paragraph
 
-EARLIER = re.compile(r"\A---\n(?:(?!---).*\n)*?records: earlier\n")
 UNIT = r"(?:[nmµu]?s|(?:milli|micro|nano)?seconds?|[kMGT]?B/s|[GTP]?FLOP/s|[MG]Hz|W|watts?)(?!\w)"
 COUNT = r"(?<![\d.,√])\d[\d.,]*"
 WORDS = r"twice|half|(?:a|one|two|three) (?:third|quarter|fifth|sixth|eighth|tenth)s?|(?:\w+|a hundred) times"
@@ -25,11 +24,6 @@ MEASURED = re.compile(
     rf"|{COUNT} ?[×x](?= (?:as\b|faster|slower|the\b|[a-z]{{0,2}}[A-Z][A-Za-z]))"
 )
 REFERENCES = re.compile(r"\]\([^)]*(?:references\.md|#references)|\]\(https?://")
-
-
-def is_earlier(markdown: str) -> bool:
-    """Returns whether a page, with its front matter, reads the records of snippets/earlier."""
-    return bool(EARLIER.match(markdown))
 
 
 def unsourced_numbers(paragraph: Paragraph, equations: list[Equation]) -> Iterator[str]:

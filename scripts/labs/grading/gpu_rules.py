@@ -1,4 +1,4 @@
-"""Refuses what the interpreter accepts and a GPU wouldn't."""
+"""What a GPU would refuse or round although Triton's interpreter accepts it: the grader finds it by these rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a file may hold: Python, and nothing in which the answer stands ready."""
+"""Refuses a reader's file that isn't Python, or that imports the answer instead of writing it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from scripts.labs.about import LabInfo
+from scripts.labs.lab_info import LabInfo
 
 OUR_PACKAGES = ("kernels", "scripts", "tests", "snippets", "labs")
 
 
-def why_forbidden(about: LabInfo, file: Path) -> str:
+def why_forbidden(info: LabInfo, file: Path) -> str:
     """Why the file is not run at all; "" if it can be."""
     try:
         with warnings.catch_warnings():
@@ -22,17 +22,17 @@ def why_forbidden(about: LabInfo, file: Path) -> str:
         return f"{display_path(file)}, line {error.lineno}: {error.msg}. Python cannot read the file."
     except ValueError as error:
         return f"{display_path(file)}: {error}. Python cannot read the file."
-    line, fault = forbidden_use(about, tree)
+    line, fault = forbidden_use(info, tree)
     return f"{display_path(file)}, line {line}: {fault}" if fault else ""
 
 
-def forbidden_use(about: LabInfo, tree: ast.Module) -> tuple[int, str]:
+def forbidden_use(info: LabInfo, tree: ast.Module) -> tuple[int, str]:
     """The first line in which the answer stands ready, and what is said of it; "" if there is none."""
     for line, module in imported_modules(tree):
         if module.split(".")[0] in OUR_PACKAGES:
             return line, forbidden_import_message(module)
     for line, name in used_names(tree):
-        if name in about.forbidden_names:
+        if name in info.forbidden_names:
             return line, forbidden_name_message(name)
     return 0, ""
 

@@ -1,4 +1,4 @@
-"""Numbers and lists in words."""
+"""How the grader writes a number, a list, a sentence and a heading."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def join_words(names: Iterable[str], joint: str = "and") -> str:
     return f"{', '.join(others)} {joint} {last}" if others else last
 
 
-def sentence(text: str) -> str:
-    """With a full stop, if it has no end of its own."""
+def with_full_stop(text: str) -> str:
+    """The sentence with a full stop, if it has no end of its own."""
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
-def number(value: Tensor) -> str:
+def format_number(value: Tensor) -> str:
     """One number; a byte also in base 16, where each of its halves is a digit."""
     if value.is_floating_point():
         return f"{value.item():.7g}"
@@ -36,7 +36,7 @@ def two_digits(value: float) -> str:
     return f"{value:.2g}"
 
 
-def heading_in_words(heading: str) -> str:
+def format_heading(heading: str) -> str:
     """A heading without the marks of its source: chapter 5, “The smallest kernel”."""
     chapter, _, title = heading.replace("`", "").partition(", ")
     return f"{chapter}, “{title.strip('*')}”"
