@@ -54,26 +54,24 @@ clocks.show() if counts else print("No GPU with ncu here, so nothing to count.")
 # %% [markdown]
 # And what the warps do with their time. Starts: an instruction of this warp starts. Turn: it
 # could, and another warp's does. Threads: a number from another thread or from shared memory
-# isn't there yet, or the queue to the LSU is full. Memory: a number from memory or a cache
-# isn't there yet. Unit: the unit it wants, the ALU say, is taken. Barrier: the others of its
-# program haven't come as far. Before: the instruction before it isn't done.
+# isn't there yet. Queue: that of the LSU is full. Memory: a number from memory or a cache isn't
+# there yet. Unit: the unit it wants, the ALU say, is taken. Barrier: the others of its program
+# haven't come as far. Before: the instruction before it isn't done.
 
 # %% tags=["waits"]
 REASONS = {
-    "starts": ["selected"],
-    "turn": ["not_selected"],
-    "threads": ["short_scoreboard", "mio_throttle"],
-    "memory": ["long_scoreboard"],
-    "unit": ["math_pipe_throttle"],
-    "barrier": ["barrier"],
-    "before": ["wait"],
+    "starts": "selected",
+    "turn": "not_selected",
+    "threads": "short_scoreboard",
+    "queue": "mio_throttle",
+    "memory": "long_scoreboard",
+    "unit": "math_pipe_throttle",
+    "barrier": "barrier",
+    "before": "wait",
 }
 percent = dict.fromkeys(REASONS, "%")
 waits = Table("waits", n="", head_dim="", heads="", warps="", **percent)
 for (n, head_dim, heads, warps, _), kernel in counted.items():
-    shares = {
-        name: round(100 * sum(kernel.waits[reason] for reason in reasons), 1)
-        for name, reasons in REASONS.items()
-    }
+    shares = {name: round(100 * kernel.waits[reason], 1) for name, reason in REASONS.items()}
     waits.add(n=n, head_dim=head_dim, heads=heads, warps=warps, **shares)
 waits.show() if counts else print("No GPU with ncu here, so nothing to count.")

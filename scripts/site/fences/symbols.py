@@ -67,7 +67,7 @@ def quote(mark: str, root: Path) -> Symbol:
         documented = documented and bool(node.docstring) and not part.startswith("_")
     if ends:
         first, last = lines_of_part(source.splitlines(), first, last, ends, mark)
-    text = textwrap.dedent("\n".join(source.splitlines()[first - 1 : last]))
+    text = textwrap.dedent("\n".join(source.splitlines()[first - 1 : last])).replace(FOR_THE_FORMATTER, "")
     fixed_title = readers_file(path) if LAB_START_MODULE.fullmatch(module) else ""
     fixed_title += f" · lines {first}–{last}" if fixed_title and symbol else ""  # noqa: RUF001
     return Symbol(name.replace(":", "."), path.relative_to(root).as_posix(), first, last, text, documented, fixed_title)

@@ -31,7 +31,7 @@ def figure() -> go.Figure:
     for name, (above, longer, shorter) in steps.items():
         step = {"x": [longer, longer, shorter], "y": [above, name, name], "mode": "lines", "hoverinfo": "skip"}
         fig.add_scatter(**step, line={"width": 4 if name == longest else 1.5}, meta={"role": "grey"})
-        factor = f"÷ {longer / shorter:.{0 if longer > 10 * shorter else 1}f}"
+        factor = f"÷ {float(f'{longer / shorter:.2g}'):g}"
         factor = 2 * "\N{NO-BREAK SPACE}" + (f"<b>{factor}</b>" if name == longest else factor)
         plot.add_text(fig, [longer], [name], [factor], textposition="middle right")
     for name, milliseconds in times.items():

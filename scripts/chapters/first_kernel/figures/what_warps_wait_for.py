@@ -14,8 +14,9 @@ NAMES = {  # as on the chart -> the column of the table
     "another thread's number": "threads",
     "memory, or a cache": "memory",
     "the instruction before": "before",
-    "the warp whose turn it is": "turn",
+    "its turn to start one": "turn",
     "the others, at a barrier": "barrier",
+    "room in the LSU's queue": "queue",
     "a unit that's taken": "unit",
     "doesn't wait": "starts",
 }
@@ -30,4 +31,4 @@ def figure() -> go.Figure:
         bar = plot.Style(name, "accent" if name == longest else "grey").bars("%{name}: %{x:.1f} %", "value")
         fig.add_bar(x=[share], y=[name], text=[f"<b>{share:.0f} %</b>"], **bar)
     axes = {"xaxis": {"visible": False}, "yaxis": plot.name_axis()}
-    return plot.finish(fig, 240, bargap=0.3, margin={"b": 4}, **axes)
+    return plot.finish(fig, 270, bargap=0.3, margin={"b": 4}, **axes)
