@@ -19,7 +19,7 @@ ROUGHLY = 0.2
 FRACTIONS = {1 / 100: "a hundredth", 1 / 20: "a twentieth", 1 / 10: "a tenth", 1 / 8: "an eighth", 1 / 5: "a fifth"}
 FRACTIONS |= {1 / 4: "a quarter", 1 / 3: "a third", 1 / 2: "half", 2 / 3: "two thirds"}
 MULTIPLES = {2: "twice", 3: "three times", 4: "four times", 5: "five times"}
-MULTIPLES |= {7: "seven times", 10: "ten times", 100: "a hundred times"}
+MULTIPLES |= {6: "six times", 10: "ten times", 100: "a hundred times"}
 
 
 class NoPhrase(ValueError):

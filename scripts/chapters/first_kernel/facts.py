@@ -54,4 +54,4 @@ def waits_for_threads(rows: list[dict]) -> str:
     """Says how much longer than for memory a warp of four waits for a number from another thread, at 512 words."""
     (setting,) = [row for row in rows if (row["n"], row["head_dim"], row["warps"]) == (512, 128, 4)]
     ratio = setting["threads"] / setting["memory"]
-    return phrases.range_of_ratios([phrases.with_margin(ratio, "ratio_of_one_setting")])
+    return phrases.rough_multiple(phrases.with_margin(ratio, "ratio_of_one_setting"))

@@ -13,6 +13,7 @@ from pathlib import Path
 import griffe
 
 # What may be quoted besides the library: what a lab begins with, and a solution, which tests/labs runs.
+FOR_THE_FORMATTER = "  # fmt: skip"
 LAB_START_MODULE = re.compile(r"scripts\.labs\.catalogue\.\w+\.start")
 LAB_MODULE = re.compile(r"scripts\.labs\.catalogue\.\w+\.(?:start|solution)")
 
