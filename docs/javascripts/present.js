@@ -22,7 +22,7 @@
         <button type="button" data-does="pause"></button>
         <button type="button" data-does="back">← Back</button>
         <button type="button" data-does="next">Next →</button>
-        <button type="button" data-does="answer">Answer <kbd>a</kbd></button>
+        <button type="button" data-does="answer">Draw on <kbd>a</kbd></button>
         <button type="button" data-does="notes">Notes <kbd>n</kbd></button>
         <button type="button" data-does="smaller" aria-label="Smaller notes">A−</button>
         <button type="button" data-does="larger" aria-label="Larger notes">A+</button>
@@ -361,6 +361,7 @@
       this.part('[data-does="pause"]').textContent = this.since === undefined ? "Start" : "Pause";
       this.part('[data-does="back"]').disabled = !this.screen;
       this.part('[data-does="next"]').disabled = !after;
+      this.part('[data-does="answer"]').firstChild.data = poll ? "Answers " : "Draw on ";
       const shown = this.blanked ? "" : poll ? this.question(poll) : this.picture(step);
       this.part(".hb-presenter__stage").innerHTML = shown;
       this.part(".hb-presenter__say").innerHTML = poll ? "" : step.say + step.draw;

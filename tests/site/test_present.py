@@ -147,8 +147,8 @@ def test_a_shorter_version_counts_its_own_steps(presenter):
 
 def test_the_answer_comes_at_a_key_press(presenter):
     press(presenter, *["ArrowRight"] * (POLL - 1))
-    image = presenter.locator(".hb-presenter__stage img")
-    assert image.get_attribute("src").endswith(f"/{POLL}-ask.svg")
+    image, button = presenter.locator(".hb-presenter__stage img"), presenter.locator("[data-does=answer]")
+    assert image.get_attribute("src").endswith(f"/{POLL}-ask.svg") and button.inner_text() == "Draw on a"
     for answers in range(1, len(sheets.draw_board(NAME.replace("-", "_")).answer_numbers(POLL))):
         press(presenter, "a")  # one more at each press
         assert image.get_attribute("src").endswith(f"/{POLL}-ask{answers}.svg")
@@ -157,6 +157,7 @@ def test_the_answer_comes_at_a_key_press(presenter):
     press(presenter, "ArrowRight")  # the poll behind the step
     why = presenter.locator(".hb-poll__why").first
     assert presenter.locator(".hb-poll__answer").count() >= 3 and not why.is_visible()
+    assert button.inner_text() == "Answers a"
     press(presenter, "a")
     assert why.is_visible()
 

@@ -24,9 +24,10 @@ from scripts.chapters.first_kernel.worked import (
 
 CARD = ("load my query", "score each key", "normalize the row", "blend the values", "store the output")
 CODE = 115  # the first line of the kernel that adds
-LINE = 20  # from one row of step 4 to the next
+LINE = 19  # from one row of step 4 to the next
 PLACES = [137 + 60 * i for i in range(PADDED_KEYS)]  # the middle of each of a row
-ROWS, SHARES, VALUES = 104, 126, 148  # below a row that is full: its exponentials, its shares, and what they are of
+TOP = 15  # the first row of step 4
+ROWS, SHARES, VALUES, ALONE = 98, 117, 136, 155  # below: exponentials, shares, their values, and one share
 
 
 def board() -> Board:
@@ -56,9 +57,9 @@ def shelf(board: Board) -> None:
     with board.group("card"):
         for i, text in enumerate(CARD):
             board.write(286, 76 + 28 * i, f"{i + 1}. {text}", 0.85, at="left")
-    with board.group("vote"):
+    with board.group("vote"):  # a count of hands goes behind each word
         board.line((10, FOOT), (470, FOOT), dashed=True)
-        for x, text in ((14, "faster?"), (100, "slower?")):
+        for x, text in ((14, "faster?"), (103, "slower?")):
             board.write(x, FOOT + 15, text, 0.75, at="left")
 
 
@@ -160,26 +161,25 @@ def one_head(board: Board) -> None:
         f"Program 1, query {list(QUERIES[1])}: a row of four places, all minus infinity; under it, key by key, the row "
         f"after it, at last 1, 1, 2 and minus infinity. The exponentials, together {mine.total:.3f}, the shares "
         f"{percents(mine.shares)}, the values; the first share alone, among zeros, to be added up; the output "
-        f"{vector(mine.output)}. Below, program 0. On paper the kernel's two loops, over the "
-        f"first rows: {' '.join(turns()[0])} Below the single share: {' '.join(turns()[1])} At the foot, to stay: to "
-        "write one place, a new row; to read one, a sum."
+        f"{vector(mine.output)}. Below, program 0, and over it, on a strip of paper, the kernel's first loop: "
+        f"{' '.join(turn())} At the foot, to stay: to write one place, a new row; to read one, a sum."
     )
     board.erase(keep=STAYS)
     for i in range(PADDED_KEYS):
-        y, cells = 15 + LINE * i, mine.scores[:i] + [-math.inf] * (PADDED_KEYS - i)
+        y, cells = TOP + LINE * i, mine.scores[:i] + [-math.inf] * (PADDED_KEYS - i)
         with board.group("fill"):
             name = f"k {list(worked.KEYS[i - 1])}" if i else f"q {list(QUERIES[1])}"
             board.write(LEFT - 12, y, name, 0.75, at="left")
             if not i:
                 board.write(362, y, f"e^{{-1}} = {math.exp(-1):.3f}", 0.75, at="left")
-                board.grid(107, 5, PADDED_KEYS, PADDED_KEYS, 60, LINE)
+                board.grid(107, TOP - LINE / 2, PADDED_KEYS, PADDED_KEYS, 60, LINE)
         with board.withhold(), board.group("fill" if i < PADDED_KEYS - 1 else "row"):
             in_places(board, y, [number(cell) for cell in cells])
     board.write(LEFT - 12, VALUES, "v", 0.85, at="left")
     values = [str(list(value)) for value in worked.VALUES]
     board.table(PLACES[0], VALUES, [values], [60] * len(values), size=0.75)
     with board.withhold(), board.group("one place"):
-        board.write(168, FOOT + 15, "write 1: a row", 0.75, at="left")
+        board.write(188, FOOT + 15, "write 1: row", 0.75, at="left")
     with board.withhold():
         exponentials(board, ROWS, mine)
     with board.withhold():
@@ -188,49 +188,30 @@ def one_head(board: Board) -> None:
         shares(board, SHARES, mine)
     with board.withhold(), board.group("one share"):
         alone = mine.shares[:1] + [0] * (PADDED_KEYS - 1)
-        in_places(board, 167, [str(share) for share in alone])
-        board.write(362, 167, f"sum {sum(alone)}", 0.85, at="left")
+        in_places(board, ALONE, [str(share) for share in alone])
+        board.write(362, ALONE, f"sum {sum(alone)}", 0.85, at="left")
     with board.withhold(), board.group("one place"):
-        board.write(286, FOOT + 15, "read 1: a sum", 0.75, at="left")
+        board.write(294, FOOT + 15, "read 1: sum", 0.75, at="left")
     with board.withhold():
         output(board, VALUES, mine)
     with board.withhold(), board.group("rooms"):
         room = program_row(QUERIES[0])
-        board.write(LEFT - 12, 210, f"program 0:  {percents(room.shares)}  out {vector(room.output)}", 0.85, at="left")
-    above, below = 6, 178  # where the loops go: first below, where nothing is that they're compared with
-    with board.withhold(), board.group("first loop"):
-        board.erase_with_answer("rooms")
-        paper(board, below, turns()[0])
+        board.write(LEFT - 12, 194, f"program 0:  {percents(room.shares)}  out {vector(room.output)}", 0.85, at="left")
     with board.withhold(), board.group("code"):
-        for hidden in ("fill", "first loop"):
-            board.erase_with_answer(hidden)
-        for top, texts in zip((above, below), turns(), strict=True):
-            paper(board, top, texts)
+        board.erase_with_answer("rooms")
+        board.box(9, 166, 462, 70)
+        for i, text in enumerate(turn()):
+            inside = 24 * (len(text) - len(text.lstrip())) / 4
+            board.write(18 + inside, 177 + 16 * i, text.lstrip(), 0.75, at="left")
 
 
-def paper(board: Board, top: float, texts: tuple[str, ...]) -> None:
-    """A sheet of paper with four lines of code."""
-    board.box(9, top, 462, 60)
-    for i, text in enumerate(texts):
-        inside = 24 * (len(text) - len(text.lstrip())) / 4
-        board.write(18 + inside, top + 9 + 14 * i, text.lstrip(), 0.75, at="left")
-
-
-def turns() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The two loops of ``kernels.first.one_head``'s kernel; a line of each goes over two of the board."""
+def turn() -> tuple[str, ...]:
+    """The first loop of ``kernels.first.one_head``'s kernel; its last line goes over two of the board."""
     return (
-        (
-            "for key_number in range(seq_k):",
-            "    key = tl.load(k + key_number * HEAD_DIM + column)",
-            "    scores = tl.where(place == key_number,",
-            "            tl.sum(query * key) * scale, scores)",
-        ),
-        (
-            "for key_number in range(seq_k):",
-            "    value = tl.load(v + key_number * HEAD_DIM + column)",
-            "    output += tl.sum(tl.where(place == key_number,",
-            "            weights, 0.0)) * value",
-        ),
+        "for key_number in range(seq_k):",
+        "    key = tl.load(k + key_number * HEAD_DIM + column)",
+        "    scores = tl.where(place == key_number,",
+        "            tl.sum(query * key) * scale, scores)",
     )
 
 
@@ -242,8 +223,8 @@ def padding(board: Board) -> None:
         f"{vector(wrong.output)}."
     )
     board.erase("fill", "rooms", "one share", "code")
-    in_places(board, 172, [number(score) for score in wrong.scores])
-    board.ring(PLACES[-1], 172, 34, 20)
+    in_places(board, 174, [number(score) for score in wrong.scores])
+    board.ring(PLACES[-1], 174, 34, 20)
     with board.withhold():
         exponentials(board, 196, wrong)
         total(board, 196, wrong)
@@ -252,7 +233,7 @@ def padding(board: Board) -> None:
         board.ring(PLACES[-1], 220, 34, 20)
     with board.withhold():
         output(board, 220, wrong)
-        board.write(468, 172, f"{wrong.shares[-1]} % for nobody", 0.8, at="right")
+        board.write(468, 174, f"{wrong.shares[-1]} % for nobody", 0.8, at="right")
 
 
 def program(board: Board) -> None:
@@ -260,35 +241,43 @@ def program(board: Board) -> None:
     board.step(
         f"One program: {warps} boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each multiplies one "
         f"number of the key, so a warp has {lanes} products. Shuffles fold them to one; an arrow leads from each warp "
-        "into shared memory, 4 in and 1 out, across two dashed barriers, and back to all four. At the foot, to "
-        "stay: they talk."
+        "into shared memory, 4 in; a dashed barrier; below the first warp a box that adds the four, and from it an "
+        "arrow into shared memory, 1 out; a second barrier, and arrows to a sum in each warp. At the foot, to stay: "
+        "they talk."
     )
     board.erase(keep=STAYS)
     middles = [68 + 114 * warp for warp in range(warps)]
     for x in middles:
-        board.box(x - 50, 34, 100, 34, str(lanes))
+        board.box(x - 50, 27, 100, 26, str(lanes))
     with board.withhold():
-        board.write(240, 18, f"{warps} · {lanes} = {warps * lanes} threads", 0.95)
+        board.write(240, 13, f"{warps} · {lanes} = {warps * lanes} threads", 0.9)
     with board.withhold():
         for x in middles:
-            board.write(x, 84, f"{lanes} products", 0.8)
+            board.write(x, 65, f"{lanes} products", 0.8)
     with board.withhold():
         for x in middles:
             for side in (-1, 1):
-                board.arrow(x + 44 * side, 102, x + 6 * side, 102)
-            board.write(x, 120, "shuffle", 0.75)
+                board.arrow(x + 50 * side, 85, x + 30 * side, 85)
+            board.write(x, 85, "shuffle", 0.75)
     with board.withhold():
         for x in middles:
-            board.arrow(x, 132, x, 150)
-        board.box(18, 153, 442, 26, "shared memory: 4 in, 1 out", 0.85)
+            board.arrow(x, 94, x, 109)
+        board.box(18, 111, 442, 24, f"shared memory: {warps} in", 0.85)
     with board.withhold():
-        for y in (142, 191):
-            board.line((10, y), (402, y), dashed=True)
-        board.write(474, 142, "barrier", 0.75, at="right")
-        board.write(474, 191, "barrier", 0.75, at="right")
+        barrier(board, 145)
+        board.arrow(68, 137, 68, 153)
+        board.box(18, 155, 100, 24, f"adds {warps}", 0.85)
+        board.arrow(119, 167, 142, 167)
+        board.box(145, 155, 315, 24, "shared memory: 1 out", 0.85)
     with board.withhold():
+        barrier(board, 189)
         for x in middles:
-            board.arrow(x, 181, x, 206)
-            board.write(x, 218, "sum", 0.9)
+            board.arrow(max(x, 165), 181, x if x > 165 else x + 24, 211)
+            board.write(x, 222, "sum", 0.9)
         with board.group("talk"):
             board.write(468, FOOT + 15, "they talk", 0.75, at="right")
+
+
+def barrier(board: Board, y: float) -> None:
+    board.line((10, y), (418, y), dashed=True)
+    board.write(474, y, "barrier", 0.75, at="right")

@@ -34,8 +34,8 @@ def correct(board: Board) -> None:
     used, over = f"{ours['of_budget']:.2f}", f"{zeros['of_budget']:,.0f}"
     board.step(
         f"32 strokes for 32 heads, one of them crossed out: zeros. The mean error is {zeros['mean']:.4f}. The budget: "
-        f"1.5 times PyTorch's largest error, in each head. The largest here is {zeros['largest']:.2f}, {over} budgets, "
-        f"REJECTED. Ours needs {used} of the budget and passes."
+        f"1.5 times the built-in attention's largest error, in each head. The largest here is {zeros['largest']:.2f}, "
+        f"{over} budgets, REJECTED. Ours needs {used} of the budget and passes."
     )
     board.erase(keep=STAYS)
     for i in range(HEADS):
@@ -44,7 +44,7 @@ def correct(board: Board) -> None:
     board.write(30 + 13 * 20, 62, "zeros", 0.85)
     board.write(LEFT, 94, f"mean  {zeros['mean']:.4f}", 0.95, at="left")
     with board.withhold():
-        board.write(LEFT, 130, "budget = 1.5 · PyTorch's", 0.95, at="left")
+        board.write(LEFT, 130, "budget = 1.5 · built-in's", 0.95, at="left")
     with board.withhold():
         board.write(LEFT, 168, f"largest  {zeros['largest']:.2f}", 0.95, at="left")
     with board.withhold():
@@ -59,11 +59,12 @@ def correct(board: Board) -> None:
 def slow(board: Board) -> None:
     ours, lines = milliseconds("one_key_attention", 128), milliseconds("attention", 128)
     board.step(
-        f"Two times: PyTorch {lines:.2f} ms, with a dot for a bar, ours {ours:.0f} ms, {ours / lines:.0f} times as "
-        "long, whose bar runs to the end of the board and would go on. Below, two suspects and room for a third."
+        f"Two times: PyTorch's three lines {lines:.2f} ms, with a dot for a bar, ours {ours:.0f} ms, "
+        f"{ours / lines:.0f} times as long, whose bar runs to the end of the board and would go on. Below, two "
+        "suspects and room for a third."
     )
     board.erase(keep=STAYS)
-    board.write(14, 24, f"PyTorch  {lines:.2f} ms", 0.95, at="left")
+    board.write(14, 24, f"3 lines  {lines:.2f} ms", 0.95, at="left")
     board.line((206, 24), (209, 24), width=6)
     with board.withhold():
         board.write(14, 56, f"ours  {ours:.0f} ms", 0.95, at="left")
@@ -97,17 +98,17 @@ def meetings(board: Board) -> None:
         board.write(14, 50, f"2 · 512 · {worked.HEAD_DIM} · {worked.BYTES} = {one:.3f} MB", 0.85, at="left")
         board.write(14, 78, f"· {worked.PROGRAMS:,} = {worked.requested_gigabytes():.1f} GB", 0.85, at="left")
     with board.withhold():
-        board.write(232, 78, f"÷ {cache:.1f} TB/s = {needed:.1f} ms", 0.85, at="left")
-        board.line((14, 94), (270, 94), (270, 114), (14, 114), (14, 93))
-        board.hatch(14, 94, 256 * needed / ours, 20, gap=7)
-        board.write(276, 104, f"{ours:.0f}", 0.85, at="left")
+        board.write(14, 106, f"÷ {cache:.1f} TB/s = {needed:.1f} ms", 0.85, at="left")
+        board.line((14, 122), (270, 122), (270, 142), (14, 142), (14, 121))
+        board.hatch(14, 122, 256 * needed / ours, 20, gap=7)
+        board.write(276, 132, f"{ours:.0f}", 0.85, at="left")
         strike(board, 1, 100)
     with board.withhold():
         for i, (heads, d, _) in enumerate(times):
-            board.write(14, 146 + 32 * i, f"{heads} heads of {d}", 0.85, at="left")
+            board.write(14, 168 + 27 * i, f"{heads} heads of {d}", 0.85, at="left")
     with board.withhold():
         for i, (_, _, time) in enumerate(times):
-            board.write(224, 146 + 32 * i, f"{time:.0f} ms", 0.85, at="right")
+            board.write(224, 168 + 27 * i, f"{time:.0f} ms", 0.85, at="right")
     with board.withhold():
         board.write(SHELF + 26, SUSPECTS[2], "meetings", 0.85, at="left")
 
@@ -119,43 +120,47 @@ def strike(board: Board, suspect: int, wide: float) -> None:
 
 def door(board: Board) -> None:
     each, clocks = worked.LSU_INSTRUCTIONS, worked.LSU_CLOCKS
+    folds = " → ".join(str(worked.LANES >> i) for i in range(worked.SUM_STEPS[0] + 1))
     board.step(
-        "Four queues, one for each warp, at a single door in a wall, the load-store unit, with a clock: 1 a clock. One "
-        f"sum is {' + '.join(map(str, worked.SUM_STEPS))} = {sum(worked.SUM_STEPS)} tickets, for shuffles and shared "
-        f"memory in turn. A meeting is 2 · {sum(worked.SUM_STEPS)} + 2 = {each} for each warp, so {clocks} clocks. "
-        f"Behind the wall a room of its own that sleeps: multiply, {worked.fp32_milliseconds():.0f} ms."
+        "Four queues, one for each warp, at a single door in a wall, the load-store unit, with a clock: 1 a clock. "
+        f"32 numbers fold: {folds}. One sum is {' + '.join(map(str, worked.SUM_STEPS))} = {sum(worked.SUM_STEPS)} "
+        f"tickets, for shuffles and shared memory in turn. A meeting is 2 · {sum(worked.SUM_STEPS)} + 2 = {each} for "
+        f"each warp, so {clocks} clocks. Behind the wall a room of its own that sleeps: multiply, "
+        f"{worked.fp32_milliseconds():.0f} ms."
     )
     board.erase(keep=STAYS)
-    board.write(60, 66, "4 warps", 0.85)
-    board.write(DOOR, 58, "load-store", 0.85)
-    for y in (70, 168):
-        board.line((DOOR, y), (DOOR, y + 62), width=3.2)
+    board.write(60, 84, "4 warps", 0.85)
+    board.write(DOOR, 75, "load-store", 0.8)
+    for y in (85, 173):
+        board.line((DOOR, y), (DOOR, y + 58), width=3.2)
     for warp in range(worked.WARPS):
-        y = 88 + 40 * warp
+        y = 106 + 36 * warp
         for i in range(5):
             board.line((104 + 16 * i, y - 8), (104 + 16 * i, y + 8), width=1.2)
-        board.arrow(180, y, DOOR - 8, 138 + 8 * warp)
-    board.ring(DOOR + 36, 106, 32, 32)
-    board.line((DOOR + 36, 95), (DOOR + 36, 106), (DOOR + 44, 106))
-    board.arrow(DOOR + 10, 150, DOOR + 34, 150)
-    board.write(DOOR + 42, 150, "1 a clock", 0.9, at="left")
-    board.write(14, 20, "sum:", 0.9, at="left")
+        board.arrow(180, y, DOOR - 8, 148 + 8 * warp)
+    board.ring(DOOR + 36, 118, 32, 32)
+    board.line((DOOR + 36, 107), (DOOR + 36, 118), (DOOR + 44, 118))
+    board.arrow(DOOR + 10, 160, DOOR + 34, 160)
+    board.write(DOOR + 42, 160, "1 a clock", 0.9, at="left")
+    board.write(14, 38, "sum:", 0.9, at="left")
     for i, (count, through) in enumerate(zip(worked.SUM_STEPS, ("shuffle", "shared") * 2, strict=True)):
         with board.withhold():
-            board.write(84 + 60 * i, 20, f"+ {count}" if i else f"{count}", 0.9)
-            board.write(84 + 60 * i, 38, through, 0.75)
+            if not i:
+                board.write(64, 16, folds, 0.8, at="left")
+            board.write(84 + 60 * i, 38, f"+ {count}" if i else f"{count}", 0.9)
+            board.write(84 + 60 * i, 56, through, 0.75)
     with board.withhold():
-        board.write(302, 20, f"= {sum(worked.SUM_STEPS)}", 0.9, at="left")
+        board.write(302, 38, f"= {sum(worked.SUM_STEPS)}", 0.9, at="left")
     with board.withhold():
-        board.write(466, 44, f"2 · {sum(worked.SUM_STEPS)} + 2 = {each}", 0.9, at="right")
+        board.write(466, 62, f"2 · {sum(worked.SUM_STEPS)} + 2 = {each}", 0.9, at="right")
         for warp in range(worked.WARPS):
-            board.write(60, 88 + 40 * warp, str(each), 1)
+            board.write(60, 106 + 36 * warp, str(each), 1)
     with board.withhold():
-        board.write(DOOR + 42, 204, f"{clocks} clocks", 1.15, at="left")
+        board.write(DOOR + 42, 208, f"{clocks} clocks", 1.15, at="left")
     with board.withhold():
-        board.box(348, 66, 116, 60)
-        board.write(406, 84, "multiply", 0.85)
-        board.write(406, 108, f"{worked.fp32_milliseconds():.0f} ms  zzz", 0.85)
+        board.box(348, 82, 116, 56)
+        board.write(406, 98, "multiply", 0.85)
+        board.write(406, 122, f"{worked.fp32_milliseconds():.0f} ms  zzz", 0.85)
 
 
 def bill(board: Board) -> None:
@@ -171,37 +176,38 @@ def bill(board: Board) -> None:
         f"{' · '.join(map(str, worked.SHAPE))} = {million:.0f} million meetings, times {clocks} clocks, on "
         f"{worked.SMS} SMs {per_sm:.0f} million clocks, that is {found:.0f} ms. A bar for {ours:.0f} ms, {found:.0f} "
         f"of it shaded. The profiler: the unit starts one in {busy['lsu']:.0f} % of all clocks. And a warp spends "
-        f"{waits['threads']:.0f} % of its time waiting for the door, {waits['memory']:.0f} % for memory."
+        f"{waits['threads']:.0f} % of its time waiting at the door, {waits['memory']:.0f} % for memory."
     )
     board.erase(keep=STAYS)
-    board.line((LEFT, 150), (LEFT + 416, 150), (LEFT + 416, 182), (LEFT, 182), (LEFT, 149))
-    board.write(LEFT + 416, 136, f"{ours:.0f} ms", 0.95, at="right")
+    board.line((LEFT, 118), (LEFT + 416, 118), (LEFT + 416, 146), (LEFT, 146), (LEFT, 117))
+    board.write(LEFT + 416, 104, f"{ours:.0f} ms", 0.95, at="right")
     with board.withhold():
-        board.write(14, 28, f"{' · '.join(map(str, worked.SHAPE))} = {million:.0f} million", 0.95, at="left")
+        board.write(14, 22, f"{' · '.join(map(str, worked.SHAPE))} = {million:.0f} million", 0.95, at="left")
     with board.withhold():
-        board.write(14, 64, f"· {clocks} ÷ {worked.SMS} = {per_sm:.0f} million clocks", 0.95, at="left")
+        board.write(14, 54, f"· {clocks} ÷ {worked.SMS} = {per_sm:.0f} million clocks", 0.95, at="left")
     with board.withhold():
-        board.write(14, 100, f"÷ {worked.GIGAHERTZ} million = {found:.0f} ms", 0.95, at="left")
-        board.line((LEFT + 416 * found / ours, 150), (LEFT + 416 * found / ours, 182))
-        board.hatch(LEFT, 150, 416 * found / ours, 32, gap=24)
+        board.write(14, 86, f"÷ {worked.GIGAHERTZ} million = {found:.0f} ms", 0.95, at="left")
+        board.line((LEFT + 416 * found / ours, 118), (LEFT + 416 * found / ours, 146))
+        board.hatch(LEFT, 118, 416 * found / ours, 28, gap=24)
     with board.withhold():
-        board.write(LEFT, 214, "profiler: door", 0.95, at="left")
-        left, _, right, _ = board.write(190, 214, f"{busy['lsu']:.0f} %", 0.95, at="left")
-        board.ring((left + right) / 2, 214, right - left + 18, 26)
-    for y, waits_for, reason in ((202, "the door", "threads"), (228, "memory", "memory")):
+        board.write(LEFT, 170, "profiler: door busy", 0.9, at="left")
+        left, _, right, _ = board.write(300, 170, f"{busy['lsu']:.0f} %", 0.9, at="right")
+        board.ring((left + right) / 2, 170, right - left + 18, 24)
+    for y, waits_for, reason in ((198, "wait at the door", "threads"), (224, "wait for memory", "memory")):
         with board.withhold():
-            board.write(466, y, f"wait for {waits_for}  {waits[reason]:.0f} %", 0.85, at="right")
+            board.write(LEFT, y, waits_for, 0.9, at="left")
+            board.write(300, y, f"{waits[reason]:.0f} %", 0.9, at="right")
 
 
 def cure(board: Board) -> None:
     ours, blocks, flash = (milliseconds(f"{form}_attention", 128) for form in ("one_key", "key_blocks", "flash"))
     found = {row["n"]: row["one_meeting"] for row in records.table("first_kernel", "growth")}
-    least, n = min(found), max(found)
+    n = max(found)
     board.step(
         f"The times: today {ours:.0f} ms; many keys, chapter 6, {blocks:.0f}; many queries, tensor cores and no row, "
         f"together {flash:.2f}, chapter 8; no row is chapter 7. Beside it: N programs times N meetings times N places "
-        f"is N cubed, and what a meeting costs, from {least} to {n} words: level up to {LEVEL}, then rising to "
-        f"{a_meeting_in_a_long_row()} as much."
+        f"is N cubed, and what a meeting costs: level up to {LEVEL} words, then rising to {a_meeting_in_a_long_row()} "
+        f"as much at {n}, which is {n // LEVEL} times as many."
     )
     board.erase(keep=STAYS)
     board.write(222, 40, f"today  {ours:.0f} ms", 0.95, at="left")
@@ -215,15 +221,16 @@ def cure(board: Board) -> None:
         board.write(352, 154, f"→ 8:  {flash:.2f} ms", 0.85, at="left")
     with board.withhold():
         board.write(14, 26, "N · N · N  = N^{3}", 0.9, at="left")
-    with board.withhold():
         board.axis(X, Y, WIDE + 14, HIGH + 6)
         board.write(X + 8, Y - HIGH, "1 meeting", 0.85, at="left")
         for words in (LEVEL, n):
-            board.write(across(words), Y + 14, str(words), 0.75)
+            board.line((across(words), Y), (across(words), Y + 5))
+            board.write(across(words), Y + 15, str(words), 0.75)
+        board.write((across(LEVEL) + across(n)) / 2, Y + 15, f"· {n // LEVEL} →", 0.75)
         board.line(*((across(words), height(cost / found[LEVEL])) for words, cost in sorted(found.items())))
-        board.write(across(n) + 16, Y + 40, a_meeting_in_a_long_row(), 0.85, at="right")
+        board.write(across(n) + 16, Y + 44, a_meeting_in_a_long_row(), 0.85, at="right")
     with board.withhold():
-        board.write(282, 184, "→ 7", 0.85, at="left")
+        board.write(290, 184, "→ 7", 0.85, at="left")
 
 
 def across(words: int) -> float:

@@ -1,17 +1,18 @@
-"""Chapter 5: who a program is, its row of scores with and without a mistake, a mask, and how long a door is busy."""
+"""Chapter 5: who a program is, its row with and without a mistake, a mask, what all ask for, and a door's clocks."""
 
 from __future__ import annotations
 
 import math
 import random
 
-from scripts.chapters.first_kernel.worked import LENGTH, QUERIES, SUM_STEPS, program_row
+from scripts.chapters.first_kernel.worked import LANES, LENGTH, QUERIES, SUM_STEPS, program_row
 from scripts.chapters.rounded_shares import percent, weighted_sum
-from scripts.chapters.worksheets import Blank, Worksheet, rows_text
+from scripts.chapters.worksheets import Blank, Worksheet, rows_text, with_commas
 
 ROWS = ((1, 0), (0, 1), (1, 1))
 VALUES = ((10, 0), (0, 10), (5, 5))
 POWERS = (1, 0.368, 0.135, 0.05)  # e to the power of 0, -1, -2 and -3
+CACHE = 8  # terabytes a second, a round number near that of the board
 ON_THE_BOARD = [sorted(program_row(query).shares[:3]) for query in QUERIES]
 
 
@@ -21,7 +22,9 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         return None
     texts = draw.randint(2, 4)
     heads, words = draw.sample(range(2, 7), 2)
-    programs = sorted(draw.sample(range(words, texts * heads * words), 2))
+    first, last = sorted(draw.sample(range(texts), 2))  # of different texts
+    programs = [heads * words * first + draw.randrange(words, heads * words), heads * words * last]
+    programs[1] += draw.randrange(heads * words)
     return Worksheet(
         title="A first kernel: one program and its row",
         given=[
@@ -38,7 +41,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
             ]
             for number in programs
         ],
-        questions=[*row, *vectors(draw), *clocks(draw)],
+        questions=[*row, *vectors(draw), *asked_for(draw), *clocks(draw)],
     )
 
 
@@ -72,14 +75,19 @@ def softmax(draw: random.Random) -> list[tuple[str, str]]:
             f"e^{{-1}} = {POWERS[1]}, e^{{-2}} = {POWERS[2]}, e^{{-3}} = {POWERS[3]:.3f}. With the values "
             f"{rows_text(values)}, what are the four shares, in whole per cent, and what is the output, to one "
             "decimal?",
-            f"{' '.join(map(str, [*shares, 0]))} %, [{output}]",
+            f"{sum_text(terms[:3])}; {' '.join(map(str, [*shares, 0]))} %; [{output}]",
         ),
         (
             "A colleague puts 0 into the empty place. What's the sum of the exponentials now? Do the real words' "
             "shares grow or shrink, and why?",
-            f"{sum(terms):.3f}; they shrink, since {POWERS[below[-1]]:.3f} of it is for a word that doesn't exist",
+            f"{sum_text(terms)}; they shrink, since {POWERS[below[-1]]:.3f} of it is for a word that doesn't exist",
         ),
     ]
+
+
+def sum_text(terms: list[float]) -> str:
+    """1 + 0.368 + 0.135 = 1.503."""
+    return f"{' + '.join('1' if term == 1 else f'{term:.3f}' for term in terms)} = {sum(terms):.3f}"
 
 
 def vectors(draw: random.Random) -> list[tuple[str, str]]:
@@ -96,15 +104,37 @@ def vectors(draw: random.Random) -> list[tuple[str, str]]:
     return [(ask, f"{programs} programs; {real} True, {block - real} False")]
 
 
+def asked_for(draw: random.Random) -> list[tuple[str, str]]:
+    """The bytes of one program and of all, and how long a cache needs for them."""
+    texts, heads, n, d = draw.choice((5, 10, 20)), draw.choice((4, 8)), draw.choice((500, 1000)), draw.choice((64, 128))
+    one, programs = 2 * n * d * 2, texts * heads * n
+    gigabytes = one * programs / 1e9
+    ask = (
+        f"{texts} texts, {heads} heads, {n} words, keys and values of {d} numbers, 2 bytes each. A program asks for "
+        "every key and every value of its head. How many bytes is that? How many GB do all programs ask for, and how "
+        f"many ms does a cache take that delivers {CACHE} TB/s?"
+    )
+    total = f"{texts} · {heads} · {n} = {with_commas(programs)} programs, {gigabytes:g} GB"
+    return [
+        (ask, f"2 · {n} · {d} · 2 = {with_commas(one)} bytes; {total}; / ({CACHE} TB/s) = {gigabytes / CACHE:g} ms")
+    ]
+
+
 def clocks(draw: random.Random) -> list[tuple[str, str]]:
     """With other than the board's four warps; each doubling of the warps is one more shuffle."""
-    shuffles = draw.choice((1, 3, 4))
-    warps, parts = 2**shuffles, (SUM_STEPS[0], SUM_STEPS[1], shuffles, SUM_STEPS[3])
+    shuffles, own = draw.choice((1, 3, 4)), draw.choice((2, 4, 8))
+    warps, threads, parts = 2**shuffles, 2**shuffles * LANES, (SUM_STEPS[0], SUM_STEPS[1], shuffles, SUM_STEPS[3])
     each = 2 * sum(parts) + 2
     ask = (
-        f"A program has {warps} warps, and a key has a number for each of its threads. How many tickets (instructions "
-        "for the load-store unit) does a warp need for one sum, and how many for a meeting, with its two sums and two "
-        "loads? How many clocks until all warps are through the door?"
+        f"A program has {warps} warps. A key has {threads} numbers, and the row of scores {own * threads} places. How "
+        "many tickets (instructions for the load-store unit) does a warp need for each of a meeting's two sums, and "
+        "how many for the meeting, with its two loads? How many clocks until all warps are through the door?"
     )
     total = f"{' + '.join(map(str, parts))} = {sum(parts)}"
-    return [(ask, f"{total}; 2 · {sum(parts)} + 2 = {each}; {warps} · {each} = {warps * each} clocks")]
+    return [
+        (
+            ask,
+            f"score: {total}; share: each thread first adds its own {own} places, without a ticket, so {sum(parts)} "
+            f"again; 2 · {sum(parts)} + 2 = {each}; {warps} · {each} = {warps * each} clocks",
+        )
+    ]

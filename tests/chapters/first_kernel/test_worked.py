@@ -13,7 +13,7 @@ from kernels.softmax import safe_softmax
 from scripts import records
 from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
-from scripts.chapters.first_kernel.board import code, turns
+from scripts.chapters.first_kernel.board import code, turn
 
 Q, K, V = (torch.tensor(rows, dtype=torch.float64) for rows in (worked.QUERIES, worked.KEYS, worked.VALUES))
 PADDINGS = {"minus infinity": -torch.inf, "zero": 0.0}
@@ -118,5 +118,4 @@ def test_the_code_on_the_board_is_the_kernels():
     source = re.sub(
         r"\s+", " ", Path(one_head.__file__).read_text(encoding="utf-8").partition("def one_head_kernel")[2]
     )
-    for loop in turns():
-        assert " ".join(line.strip() for line in loop) in source
+    assert " ".join(line.strip() for line in turn()) in source

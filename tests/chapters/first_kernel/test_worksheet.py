@@ -20,7 +20,9 @@ def test_the_key_is_right(seed):
     for row in sheet.rows:
         program, word, head, text = map(int, row)
         assert programs[text, head, word] == program
-    (ask, row), (given, shares), (_, padded), added, busy = sheet.questions
+    assert len({row[3] for row in sheet.rows}) == len(sheet.rows)  # one of each text
+    (ask, row), (given, found), (_, padded), added, asked, busy = sheet.questions
+    terms, _, shares = found.partition("; ")
     query, keys = ask.split("keys")
     q, k, v = (torch.tensor(pairs(text), dtype=torch.float64) for text in (query, keys, given))
     scores = (q @ k.T)[0]
@@ -33,18 +35,31 @@ def test_the_key_is_right(seed):
         sum(share * each[i] / 100 for share, each in zip(numbers(shares)[:3], v.tolist(), strict=True)) for i in (0, 1)
     ]
     assert numbers(shares)[4:] == [round(number, 1) for number in by_hand]
-    wrong = torch.cat([scores, scores.new_zeros(1)])
-    total, last = numbers(padded)
-    terms = (wrong - wrong.max()).exp()
-    assert total == pytest.approx(terms.sum().item(), abs=0.015)  # of digits that are rounded
-    assert last == pytest.approx(terms[-1].item(), abs=5e-3) and last > 0
+    check_sum(terms, scores)
+    check_sum(padded.partition(";")[0], torch.cat([scores, scores.new_zeros(1)]))
+    assert numbers(padded)[-1] == numbers(padded)[3] > 0  # the part of the place that's empty
     length, block = (int(number) for number in numbers(added[0]))
     blocks = torch.arange(length).split(block)
     assert length != worked.LENGTH and numbers(added[1]) == [len(blocks), len(blocks[-1]), block - len(blocks[-1])]
-    warps = int(numbers(busy[0])[0])
+    texts, heads, n, d, size, speed = (int(number) for number in numbers(asked[0]))
+    one = 2 * torch.empty(n, d, dtype=torch.float16).nbytes
+    count = torch.Size((texts, heads, n)).numel()
+    total = one * count
+    assert numbers(asked[1]) == [2, n, d, size, one, texts, heads, n, count, total / 1e9, speed, total / 1e9 / speed]
+    warps, number_of_key, places, *_ = (int(number) for number in numbers(busy[0]))
+    assert number_of_key == warps * worked.LANES
     parts = [math.log2(worked.LANES), 2, math.log2(warps), 2]
     each = 2 * sum(parts) + 2
-    assert numbers(busy[1]) == [*parts, sum(parts), 2, sum(parts), 2, each, warps, each, warps * each]
+    share = [places // number_of_key, sum(parts)]
+    assert numbers(busy[1]) == [*parts, sum(parts), *share, 2, sum(parts), 2, each, warps, each, warps * each]
+
+
+def check_sum(text, scores):
+    """1 + 0.368 = 1.368: the exponentials of these scores, to a third digit."""
+    *terms, total = numbers(text)
+    exactly = (scores - scores.max()).exp()
+    assert terms == pytest.approx(exactly.tolist(), abs=5e-4)
+    assert total == pytest.approx(sum(terms), abs=1e-9) and len(terms) == len(scores)
 
 
 def test_four_warps_count_as_at_the_board():
