@@ -11,14 +11,14 @@ ALT = (
 )
 N, HEAD_DIM, WARPS = 512, 128, 4
 NAMES = {  # as on the chart -> the column of the table
-    "another thread's number": "threads",
+    "a number of another thread": "threads",
     "memory, or a cache": "memory",
     "the instruction before": "before",
     "its turn to start one": "turn",
     "the others, at a barrier": "barrier",
-    "room in the LSU's queue": "queue",
-    "a unit that's taken": "unit",
-    "doesn't wait": "starts",
+    "room in the LSU queue": "queue",
+    "a unit that is taken": "unit",
+    "nothing: it starts one": "starts",
 }
 
 
