@@ -14,7 +14,7 @@ import shutil
 
 import torch
 
-from kernels.bench.profiling.counters import utilization
+from kernels.bench.profiling.unit_usage import unit_usage
 from kernels.bench.table import Table
 from kernels.first.key_blocks import key_blocks_attention
 from kernels.first.one_key import one_key_attention
@@ -26,8 +26,8 @@ table = Table("busy", form="", n="", head_dim="", time="ms", clock="GHz", **perc
 counts = torch.cuda.is_available() and shutil.which("ncu")
 for n, head_dim in [(256, 64), (512, 64), (512, 128), (512, 256)] if counts else ():
     for form, rung in rungs.items():
-        (kernel,) = utilization(rung, 16384 // n, 2048 // head_dim, n, head_dim)
-        shares = [kernel.instructions, kernel.lsu, kernel.shared, kernel.lsu_instructions]
+        (kernel,) = unit_usage(rung, 16384 // n, 2048 // head_dim, n, head_dim)
+        shares = [kernel.issue, kernel.data_path, kernel.shared, kernel.lsu]
         shares += [kernel.fma, kernel.alu]
         row = [form, n, head_dim, round(kernel.milliseconds, 2), round(kernel.clock, 3)]
         row += [round(100 * share, 1) for share in shares]

@@ -15,7 +15,7 @@ import shutil
 import torch
 
 from kernels.bench.microbenchmarks.one_key_warps import BY_WARPS
-from kernels.bench.profiling.counters import utilization
+from kernels.bench.profiling.unit_usage import unit_usage
 from kernels.bench.table import Table
 
 percent = dict.fromkeys(["issue", "lsu", "data_path", "alu", "fma"], "%")
@@ -26,9 +26,9 @@ counted = {}
 counts = torch.cuda.is_available() and shutil.which("ncu")
 for n, head_dim, heads, warps, texts in settings if counts else ():
     setting = {"n": n, "head_dim": head_dim, "heads": heads, "warps": warps}
-    (kernel,) = utilization(BY_WARPS[warps], texts, heads, n, head_dim)
+    (kernel,) = unit_usage(BY_WARPS[warps], texts, heads, n, head_dim)
     counted[n, head_dim, heads, warps, texts] = kernel
-    shares = [kernel.instructions, kernel.lsu_instructions, kernel.lsu, kernel.alu, kernel.fma]
+    shares = [kernel.issue, kernel.lsu, kernel.data_path, kernel.alu, kernel.fma]
     shares = [round(100 * share, 1) for share in shares]
     spent = float(f"{kernel.milliseconds:.4g}")
     busy.add(**setting, time=spent, **dict(zip(percent, shares, strict=True)))
@@ -46,32 +46,34 @@ clocks = Table(
 for (n, head_dim, heads, warps, texts), kernel in counted.items():
     sms = torch.cuda.get_device_properties(0).multi_processor_count
     total = kernel.milliseconds * 1e6 * kernel.clock * sms / (texts * heads * n * n)
-    shares = [kernel.instructions, kernel.lsu_instructions, kernel.lsu, kernel.alu]
+    shares = [kernel.issue, kernel.lsu, kernel.data_path, kernel.alu]
     work = {unit: round(share * total, 1) for unit, share in zip(units, shares, strict=True)}
     clocks.add(n=n, head_dim=head_dim, heads=heads, warps=warps, **work, all=round(total, 1))
 clocks.show() if counts else print("No GPU with ncu here, so nothing to count.")
 
 # %% [markdown]
 # And what the warps do with their time. Starts: an instruction of this warp starts. Turn: it
-# could, and another warp's does. Threads: a number from another thread or from shared memory
-# isn't there yet. Queue: that of the LSU is full. Memory: a number from memory or a cache isn't
+# could, and another warp's does. Other threads: a number from one of them, or from shared
+# memory, isn't there yet. LSU queue: it's full. Memory: a number from memory or a cache isn't
 # there yet. Unit: the unit it wants, the ALU say, is taken. Barrier: the others of its program
 # haven't come as far. Before: the instruction before it isn't done.
 
 # %% tags=["waits"]
-REASONS = {
+WAIT_REASONS = {
     "starts": "selected",
     "turn": "not_selected",
-    "threads": "short_scoreboard",
-    "queue": "mio_throttle",
+    "other_threads": "short_scoreboard",
+    "lsu_queue": "mio_throttle",
     "memory": "long_scoreboard",
     "unit": "math_pipe_throttle",
     "barrier": "barrier",
     "before": "wait",
 }
-percent = dict.fromkeys(REASONS, "%")
+percent = dict.fromkeys(WAIT_REASONS, "%")
 waits = Table("waits", n="", head_dim="", heads="", warps="", **percent)
 for (n, head_dim, heads, warps, _), kernel in counted.items():
-    shares = {name: round(100 * kernel.waits[reason], 1) for name, reason in REASONS.items()}
+    shares = {
+        name: round(100 * kernel.waits[reason], 1) for name, reason in WAIT_REASONS.items()
+    }
     waits.add(n=n, head_dim=head_dim, heads=heads, warps=warps, **shares)
 waits.show() if counts else print("No GPU with ncu here, so nothing to count.")

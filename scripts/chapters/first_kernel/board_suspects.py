@@ -176,7 +176,7 @@ def bill(board: Board) -> None:
         f"{' · '.join(map(str, worked.SHAPE))} = {million:.0f} million meetings, times {clocks} clocks, on "
         f"{worked.SMS} SMs {per_sm:.0f} million clocks, that is {found:.0f} ms. A bar for {ours:.0f} ms, {found:.0f} "
         f"of it shaded. The profiler: the unit starts one in {busy['lsu']:.0f} % of all clocks. And a warp spends "
-        f"{waits['threads']:.0f} % of its time waiting at the door, {waits['memory']:.0f} % for memory."
+        f"{waits['other_threads']:.0f} % of its time waiting at the door, {waits['memory']:.0f} % for memory."
     )
     board.erase(keep=STAYS)
     board.line((LEFT, 118), (LEFT + 416, 118), (LEFT + 416, 146), (LEFT, 146), (LEFT, 117))
@@ -193,7 +193,7 @@ def bill(board: Board) -> None:
         board.write(LEFT, 170, "profiler: door busy", 0.9, at="left")
         left, _, right, _ = board.write(300, 170, f"{busy['lsu']:.0f} %", 0.9, at="right")
         board.ring((left + right) / 2, 170, right - left + 18, 24)
-    for y, waits_for, reason in ((198, "wait at the door", "threads"), (224, "wait for memory", "memory")):
+    for y, waits_for, reason in ((198, "wait at the door", "other_threads"), (224, "wait for memory", "memory")):
         with board.withhold():
             board.write(LEFT, y, waits_for, 0.9, at="left")
             board.write(300, y, f"{waits[reason]:.0f} %", 0.9, at="right")

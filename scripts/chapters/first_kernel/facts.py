@@ -49,9 +49,9 @@ def one_warp(rows: list[dict]) -> str:
     return phrases.rough_multiple(phrases.with_margin(ratio[1] / ratio[4], "ratio_of_one_setting"))
 
 
-@compares("what_limits.waits", form_column="", forms=("threads", "memory"))
+@compares("what_limits.waits", form_column="", forms=("other_threads", "memory"))
 def waits_for_threads(rows: list[dict]) -> str:
     """Says how much longer than for memory a warp of four waits for a number from another thread, at 512 words."""
     (setting,) = [row for row in rows if (row["n"], row["head_dim"], row["warps"]) == (512, 128, 4)]
-    ratio = setting["threads"] / setting["memory"]
+    ratio = setting["other_threads"] / setting["memory"]
     return phrases.rough_multiple(phrases.with_margin(ratio, "ratio_of_one_setting"))

@@ -11,12 +11,12 @@ ALT = (
 )
 N, HEAD_DIM, WARPS = 512, 128, 4
 NAMES = {  # as on the chart -> the column of the table
-    "a number of another thread": "threads",
+    "a number of another thread": "other_threads",
     "memory, or a cache": "memory",
     "the instruction before": "before",
     "its turn to start one": "turn",
     "the others, at a barrier": "barrier",
-    "room in the LSU queue": "queue",
+    "room in the LSU queue": "lsu_queue",
     "a unit that is taken": "unit",
     "nothing: it starts one": "starts",
 }

@@ -3,10 +3,11 @@
 ``dram`` beside this module counts the bytes of HBM.  Here we look inside an SM, where several
 units work at the same time, and one of them may limit the others:
 
-    instructions    an SM starts up to four in each clock
+    issue           the schedulers: an SM starts up to four instructions in each clock
     lsu             the unit for loads, stores and shared memory, which also moves numbers
-                    between threads (shuffles): one wavefront of 128 bytes in each clock
-    shared          the wavefronts of that unit that go to shared memory
+                    between threads (shuffles): it takes one instruction in each clock
+    data_path       that behind it: one wavefront of 128 bytes in each clock
+    shared          the wavefronts that go to shared memory
     fma, alu        the units for FP32 multiply-adds, and for comparisons and integers
 
 A warp that's on an SM either starts an instruction in a clock or has a reason why not, and ncu
@@ -43,19 +44,21 @@ METRICS = {
     "issued": "smsp__issue_active.avg.per_cycle_active",
     "warps": "sm__warps_active.avg.per_cycle_active",
 }
-REASONS = (
+WAIT_REASONS = (
     "selected", "not_selected", "short_scoreboard", "mio_throttle", "long_scoreboard",
     "math_pipe_throttle", "barrier", "wait",
 )  # fmt: skip
-METRICS |= {x: f"smsp__average_warps_issue_stalled_{x}_per_issue_active.ratio" for x in REASONS}
+METRICS |= {
+    x: f"smsp__average_warps_issue_stalled_{x}_per_issue_active.ratio" for x in WAIT_REASONS
+}
 SCHEDULERS = 4  # of an SM
 
 
-class Utilization(NamedTuple):
+class UnitUsage(NamedTuple):
     """One kernel's milliseconds, SM clock in GHz, and fractions of the clocks.
 
-    instructions: of four in each clock   lsu: wavefronts, of one in each clock
-    shared: those to shared memory   lsu_instructions: of that unit, of one in each clock
+    issue: instructions, of four in each clock   lsu: those of that unit, of one in each clock
+    data_path: its wavefronts, of one in each clock   shared: of them those to shared memory
     fma, alu: instructions of these units, of as many as they can take
     waits: reason -> fraction of the warps' time, not of the clocks
     """
@@ -63,16 +66,16 @@ class Utilization(NamedTuple):
     kernel: str
     milliseconds: float
     clock: float
-    instructions: float
+    issue: float
     lsu: float
+    data_path: float
     shared: float
-    lsu_instructions: float
     fma: float
     alu: float
     waits: dict[str, float]
 
 
-def utilization(attention: Callable, *shape: int) -> list[Utilization]:
+def unit_usage(attention: Callable, *shape: int) -> list[UnitUsage]:
     """Returns how busy each kernel of ``attention(q, k, v)`` is, in order, on average over SMs.
 
     attention: a function of ``kernels``, because another process finds it by its name
@@ -82,22 +85,23 @@ def utilization(attention: Callable, *shape: int) -> list[Utilization]:
     no ``ncu``, or with its output if it counted nothing.
     """
     name = qualified_name(attention)
+    # Run by itself, dram calls the function that it's given the name of.
     counters = ncu_metrics(METRICS, "kernels.bench.profiling.dram", name, *shape, flush=True)
-    return [_utilization(kernel) for kernel in counters]
+    return [_usage(kernel) for kernel in counters]
 
 
-def _utilization(counted: dict) -> Utilization:
+def _usage(counted: dict) -> UnitUsage:
     clocks = counted["clocks"]
     warps_per_issue = counted["warps"] / (SCHEDULERS * counted["issued"])
-    return Utilization(
+    return UnitUsage(
         counted["kernel"],
         counted["nanoseconds"] / 1e6,
         clocks / counted["nanoseconds"],
         counted["instructions"] / (SCHEDULERS * clocks),
+        counted["in_lsu"] / clocks,
         counted["wavefronts"] / clocks,
         counted["of_shared"] / clocks,
-        counted["in_lsu"] / clocks,
         counted["fma"] / 100,
         counted["alu"] / 100,
-        {reason: counted[reason] / warps_per_issue for reason in REASONS},
+        {reason: counted[reason] / warps_per_issue for reason in WAIT_REASONS},
     )

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from kernels.bench.profiling.counters import METRICS, REASONS, Utilization, utilization
+from kernels.bench.profiling.unit_usage import METRICS, WAIT_REASONS, UnitUsage, unit_usage
 from kernels.first.key_blocks import key_blocks_attention
 from kernels.first.one_key import one_key_attention
 
@@ -22,9 +22,9 @@ WAITS = [0.125, 0.1875, 0.25, 0.0625, 0, 0, 0.3125, 0]  # of 8 warps for each in
 
 def test_shares_are_of_the_clocks(ncu):
     folder = ncu(COUNTED)
-    (found,) = utilization(key_blocks_attention, 1, 2, 64, 16)
-    assert found == Utilization(
-        "key_blocks_kernel", 24.0, 1.8, 0.05, 0.9, 0.8, 0.1, 0.125, 0.25, dict(zip(REASONS, WAITS, strict=True))
+    (found,) = unit_usage(key_blocks_attention, 1, 2, 64, 16)
+    assert found == UnitUsage(
+        "key_blocks_kernel", 24.0, 1.8, 0.05, 0.1, 0.9, 0.8, 0.125, 0.25, dict(zip(WAIT_REASONS, WAITS, strict=True))
     )
     told = (folder / "arguments").read_text().split("\n")[:-1]
     case = ["kernels.first.key_blocks:key_blocks_attention", "1", "2", "64", "16"]
@@ -36,10 +36,10 @@ def test_shares_are_of_the_clocks(ncu):
 @pytest.mark.gpu
 @pytest.mark.skipif(not shutil.which("ncu"), reason="needs ncu, which comes with CUDA")
 def test_a_block_of_keys_keeps_the_unit_of_shared_memory_busier():
-    (one,), (block,) = (utilization(rung, 1, 16, 512, 128) for rung in (one_key_attention, key_blocks_attention))
+    (one,), (block,) = (unit_usage(rung, 1, 16, 512, 128) for rung in (one_key_attention, key_blocks_attention))
     for kernel in (one, block):
-        assert 0 < kernel.shared < kernel.lsu <= 1 and 0 < kernel.instructions <= 1 and 0 < kernel.lsu_instructions <= 1
+        assert 0 < kernel.shared < kernel.data_path <= 1 and 0 < kernel.issue <= 1 and 0 < kernel.lsu <= 1
         assert 0 < kernel.fma < 1 and 0 < kernel.alu < 1
         assert min(kernel.waits.values()) >= 0 and 0.9 < sum(kernel.waits.values()) <= 1.01
         assert 0.3 < kernel.clock < 2.5 and kernel.milliseconds > 0
-    assert block.shared > one.shared and block.instructions < one.instructions
+    assert block.shared > one.shared and block.issue < one.issue
