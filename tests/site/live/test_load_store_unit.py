@@ -1,11 +1,13 @@
 """The meeting that a reader runs: all instructions pass, one press is enough, and what a run took stays in sight."""
 
 import re
+from itertools import pairwise
 
 import pytest
 from bs4 import BeautifulSoup
 
 from scripts.chapters.first_kernel import worked
+from scripts.records import ROOT
 from tests.site.live.conftest import start_piece
 
 
@@ -54,6 +56,42 @@ def test_the_queues_fill_one_funnel_whatever_their_number(pieces, width):
         tops.add(round(float(drawing.find("text", string=re.compile(r"^(warp )?0$"))["y"]) / 30))
         assert len(drawing.select("path.dashes")) == 2 * (warps == 1)
     assert len(edges) == 1 and len(tops) == 1
+
+
+@pytest.mark.parametrize("width", ["narrow", "wide", "printed"])
+@pytest.mark.parametrize("warps", [1, 2, 4, 8])
+def test_no_name_of_an_instruction_is_on_another(pieces, warps, width):
+    still = BeautifulSoup(pieces.draw_state("load_store_unit", {"warps": str(warps)}), "html.parser")
+    names = still.select_one(f"svg.{width}").select("text:is(.key, .value, .violet)")
+    assert len(names) == (4 if warps == 1 else 10)
+    ups = [float(low["y"]) - float(high["y"]) for low, high in pairwise(names)]
+    assert min(ups) >= 14.9
+
+
+def test_what_the_rule_needs_for_eight_warps_is_said_before_they_run(pieces):
+    said = BeautifulSoup(pieces.draw_state("load_store_unit", {"warps": "8"}), "html.parser").select_one(
+        ".hb-live__says"
+    )
+    one, other, loads, each = map(int, re.search(r"(\d+) \+ (\d+) \+ (\d+) = (\d+)", said.text).groups())
+    assert one + other + loads == each == worked.load_store_clocks(8) // 8
+    assert f"four warps hold: {one}" in said.text and f"in all eight: {other}" in said.text
+
+
+def test_the_caption_gives_no_result_that_another_run_may_not_have_had():
+    page = ROOT / "docs" / "chapters" / "first-kernel" / "index.md"
+    captions = re.search(r'caption="(.*?) \| (.*?)"\}\nload_store_unit', page.read_text()).groups()
+    assert all(40 <= len(caption) <= 85 and not re.search(r"\d|[Ff]our", caption) for caption in captions)
+
+
+def test_no_run_takes_longer_than_three_seconds(visit):
+    page = visit("live/#live-load_store_unit")
+    start_piece(page, "load_store_unit")
+    lasts = page.evaluate("""async () => {
+        const { name } = performance.getEntriesByType("resource").find(({ name }) => /load_store_unit\\.js/.test(name));
+        const { duration } = (await import(name)).default;
+        return [1, 2, 4, 8].map((warps) => duration({ warps, step: 1, runs: "" }));
+    }""")
+    assert lasts == sorted(lasts) and lasts[0] > 0 and lasts[-1] <= 3000
 
 
 def test_a_meeting_runs_and_its_only_step_needs_no_play(visit):
