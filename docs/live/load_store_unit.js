@@ -222,6 +222,7 @@ export default {
     const other = state.warps > 1 ? state.warps / 2 : 8;
     return [`With ${pluralize(other, "warp")}`, choose(state, other)];
   },
+  done: (state) => kept(state).includes("4"), // of four warps the caption tells
   meanwhile: () => "One instruction in a clock, whichever warp it comes from.",
   duration: (state) => (clocks(read(state)) + multiplications(read(state)) / 2 - START) * CLOCK,
 };

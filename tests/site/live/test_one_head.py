@@ -217,6 +217,7 @@ def test_a_guess_on_the_way_is_noted_until_the_next_step(open_piece):
     assert says(piece).startswith("Noted: Q.")
     piece.locator(".hb-live__main").click()
     assert says(piece).startswith("Three values came")
+    assert says(open_piece("one_head", step=3, guess="k")).startswith("Exponentials"), "a link’s guess isn’t new"
 
 
 def test_a_guess_while_the_last_program_runs_has_its_verdict(visit):
