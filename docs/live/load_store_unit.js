@@ -5,11 +5,12 @@ import { oneOf, pluralize } from "./controls.js";
 import { clamp, group, hundredths, path, rect, stage, text } from "./strokes.js";
 
 const initial = { warps: 4, step: 0, runs: "" }; // runs: the numbers of warps that have run before
-const CLOCK = 20; // milliseconds
+const CLOCK = 14; // milliseconds, so that no run takes longer than three seconds
 const START = 1 - FALL; // so that the first has arrived when its clock has passed
 const AXIS = 225; // clocks, enough for any number of warps and a number behind it
 const BAR = 18; // pixels
 const TAPE = 10;
+const NAME = 15; // the least from one name to the next
 const UNUSED = 6; // instructions of a sum that a warp alone needn’t do
 
 /** @typedef {typeof initial} State */
@@ -122,9 +123,11 @@ function drawNames(warps, my) {
   const top = my.y(my.kinds.length - 1) - my.unused - 10;
   const middle = (/** @type {number} */ from, /** @type {number} */ count) => (my.y(from) + my.high + my.y(from + count - 1)) / 2 + 5;
   const columns = Array.from({ length: warps }, (_, warp) => text(my.x(warp), top, "small middle soft", my.brief ? warp : `warp ${warp}`));
-  const kinds = alike(my.kinds).map(({ kind, from, count }) =>
-    text(my.right + 8, middle(from, count), `small ${LOOKS[kind].split(" ")[0]}`, named(kind, count)),
-  );
+  let y = Infinity;
+  const kinds = alike(my.kinds).map(({ kind, from, count }) => {
+    y = Math.min(middle(from, count), y - NAME);
+    return text(my.right + 8, y, `small ${LOOKS[kind].split(" ")[0]}`, named(kind, count));
+  });
   const sums = [[1, my.value - 1, "adds up the score"], [my.value + 1, my.kinds.length - my.value - 1, "adds up the row, to read one share"]];
   const brackets = sums.map(([from, count, name]) => {
     const [x, high, low] = [my.right + 128, my.y(Number(from) + Number(count) - 1), my.y(Number(from)) + my.high];
@@ -203,6 +206,8 @@ function says(state) {
   const warps = read(state);
   const each = queue(warps).length;
   if (state.step) return warps === 1 ? `${WHY[1]} ${each} clocks in all.` : `${warps} · ${each} = ${clocks(warps)} clocks. ${WHY[warps]}`;
+  if (warps === 8)
+    return `The score adds up 128 numbers, which four warps hold: 11. The row is in all eight: 12. So each warp has 11 + 12 + 2 = ${each} instructions.`;
   const wait = warps === 1 ? "One warp waits, with" : `${warps} warps wait, each with`;
   return `${wait} ${each} instructions for the LSU. It starts one in a clock.`;
 }
@@ -217,6 +222,7 @@ export default {
     const other = state.warps > 1 ? state.warps / 2 : 8;
     return [`With ${pluralize(other, "warp")}`, choose(state, other)];
   },
+  done: (state) => kept(state).includes("4"), // of four warps the caption tells
   meanwhile: () => "One instruction in a clock, whichever warp it comes from.",
   duration: (state) => (clocks(read(state)) + multiplications(read(state)) / 2 - START) * CLOCK,
 };

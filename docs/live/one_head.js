@@ -76,14 +76,14 @@ function codeOf(line, bug, turn) {
 }
 
 /**
- * The kernel, of which the step that runs is open, or that a wrong address is in; the page quotes the whole of it.
+ * The kernel, of which the step that runs is open, or that a wrong address is in; before it runs, only its steps.
  * @param {boolean} wrong @param {Step} step
  */
 function listing(wrong, { moments }) {
   const [now, turn] = [moments.map(({ line }) => line), moments[0]?.turn ?? -1];
   if (wrong && !now.length) now.push(LINES.key);
-  const [open, loop] = [paragraph(now[0] ?? 0), [LINES.keys, LINES.values].find((head) => now[0] > head && now[0] <= head + 2)];
-  const items = source(wrong)[open].map((line, number) => {
+  const [open, loop] = [paragraph(now[0] ?? -1), [LINES.keys, LINES.values].find((head) => now[0] > head && now[0] <= head + 2)];
+  const items = source(wrong)[open]?.map((line, number) => {
     const i = STARTS[open] + number;
     const look = now.includes(i) ? "now" : i === loop ? "head" : "";
     const code = codeOf(line, wrong && i === LINES.key, i === loop ? turn : -1);
@@ -101,12 +101,12 @@ function listing(wrong, { moments }) {
 function guesses({ wrong, guess }, set, frame) {
   const open = !wrong && !isOver(frame);
   const buttons = TABLES.slice(0, 3).map(([tensor, letter, word, look]) => {
-    const press = () => open && set({ guess: tensor });
+    const press = () => open && tensor !== guess && set({ guess: tensor });
     return html`<button type="button" style="--lift: ${lift(frame)}" aria-pressed=${String(guess === tensor)} aria-disabled=${String(!open)} @click=${press}>
       <span><b class=${look}>${letter}</b> ${word}${open ? html` <i>?</i>` : nothing}</span>
     </button>`;
   });
-  return html`<div class="hb-live__guesses" role="group" aria-label="Guess: which numbers will be loaded again and again?">${buttons}<span></span></div>`;
+  return html`<div class="hb-live__guesses" role="group" aria-label="Guess: which numbers will be loaded again and again?">${buttons}<span>← ${open ? `your guess${guess ? `: ${guess.toUpperCase()}` : "?"}` : "loads that begin here"}</span></div>`;
 }
 
 /**
@@ -201,7 +201,7 @@ function sentence(problem, { wrong, slowly, guess }, step) {
   if (!moment) {
     if (wrong) return "Now the address of a key lacks * HEAD_DIM. Which keys will the programs read?";
     if (slowly) return "Three programs, one for each query. Let’s take them line by line.";
-    return "One program for each query, shown in slow motion: in truth they run side by side. Which numbers will be loaded again and again?";
+    return "Three programs, in truth side by side, here one by one. Which numbers will be loaded again and again? Guess: press Q, K or V.";
   }
   const { line, turn } = moment;
   const largest = Math.max(...(held.scores ?? [0]));
@@ -220,9 +220,9 @@ function sentence(problem, { wrong, slowly, guess }, step) {
       if (!slowly && wrong)
         return "A block marks where a load began: at 0, 1 and 2, not at 0, 2 and 4. Half a key too early, then a whole one.";
       if (!slowly)
-        return `Each key came and left a score (our scale is 1). Place ${keys} has no key, so it stays −∞.`;
+        return `Each key came and left a score (not divided by √d). Place ${keys} has no key, so it stays −∞.`;
       if (turn === 0)
-        return `${product(moment)} goes to place 0 (our scale is 1). Registers have no addresses, so tl.where makes a new row.`;
+        return `${product(moment)} goes to place 0 (not divided by √d). Registers have no addresses, so tl.where makes a new row.`;
       const free = turn === keys - 1 && held.scores.length > keys ? ` Place ${keys} stays −∞.` : "";
       return `${product(moment)} goes to place ${turn}.${free}`;
     }
@@ -247,6 +247,9 @@ export default {
   numbers: (state, { elapsed }) => listing(state.wrong, frame(state, elapsed).step),
   lastStep: last,
   duration: (state) => pace(state) * (ends(state)[state.step] - ends(state)[state.step - 1]),
-  says: (state) => sentence(WORDS, state, now(state)).replace(/ ([·×]) /g, "\u00a0$1\u00a0"), // no line ends in a product
+  says: (state, { guess, step }) =>
+    state.guess !== guess && state.step === step && step < last(state)
+      ? `Noted: ${state.guess.toUpperCase()}. Now watch what’s loaded.`
+      : sentence(WORDS, state, now(state)).replace(/ ([·×]) /g, "\u00a0$1\u00a0"), // no line ends in a product
   again: ({ wrong }) => [wrong ? "Fix the address" : "Break a key’s address", { wrong: !wrong, step: 0 }],
 };

@@ -207,7 +207,7 @@ function drawNames(program, { step: { held } }, at) {
     [...VECTORS, row ?? ROWS[0]].map((name) => {
       const { x, y, width } = at.held(program, name, 0);
       const wide = ROWS.includes(name) ? PLACES * width : width;
-      return text(x + wide / 2, y - 6, `small middle ${held[name] ? lookOf(name) : "soft"}`, name);
+      return text(x + wide / 2, y - 6, `small middle ${held[name] ? lookOf(name) : "soft"}`, name === "scores" ? "scores, no 1/√d" : name);
     }),
     SIGNS.filter(([name]) => held[name] && (held.key || name !== "scores")).map(([name, sign]) =>
       text(at.held(program, name, 0).x - at.gap / 2, middle, "middle soft", sign),
@@ -226,7 +226,10 @@ function drawBench(program, now, at, paper) {
   const { step, second, wrong } = now;
   const here = program === step.program && !hasStored(step);
   const line = path(`M${at.name - 8} ${at.bench(program) + 1}H${at.end}`, here ? "ink" : "line thin");
-  if (program > step.program) return [line, drawPlaces(program, {}, at, "thin line dashes")];
+  if (program > step.program) {
+    const waits = text(at.name, at.held(program, "key", 0).y - 6, "small soft", "waiting for its turn");
+    return [line, drawPlaces(program, {}, at, "thin line dashes"), at.small ? waits : nothing];
+  }
   const ended = { ...step, program, moments: [], held: run(WORDS, program, wrong).slice(-1)[0].held };
   const seen = program < step.program ? { ...now, step: ended, before: ended } : now;
   const kept = paper || here ? 1 : program < step.program ? GONE : 1 - (1 - GONE) * second;

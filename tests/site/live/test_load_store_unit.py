@@ -1,6 +1,7 @@
 """The meeting that a reader runs: all instructions pass, one press is enough, and what a run took stays in sight."""
 
 import re
+from itertools import pairwise
 
 import pytest
 from bs4 import BeautifulSoup
@@ -54,6 +55,44 @@ def test_the_queues_fill_one_funnel_whatever_their_number(pieces, width):
         tops.add(round(float(drawing.find("text", string=re.compile(r"^(warp )?0$"))["y"]) / 30))
         assert len(drawing.select("path.dashes")) == 2 * (warps == 1)
     assert len(edges) == 1 and len(tops) == 1
+
+
+@pytest.mark.parametrize("width", ["narrow", "wide", "printed"])
+@pytest.mark.parametrize("warps", [1, 2, 4, 8])
+def test_no_name_of_an_instruction_is_on_another(pieces, warps, width):
+    still = BeautifulSoup(pieces.draw_state("load_store_unit", {"warps": str(warps)}), "html.parser")
+    names = still.select_one(f"svg.{width}").select("text:is(.key, .value, .violet)")
+    assert len(names) == (4 if warps == 1 else 10)
+    ups = [float(low["y"]) - float(high["y"]) for low, high in pairwise(names)]
+    assert min(ups) >= 14.9
+
+
+def test_what_the_rule_needs_for_eight_warps_is_said_before_they_run(pieces):
+    said = BeautifulSoup(pieces.draw_state("load_store_unit", {"warps": "8"}), "html.parser").select_one(
+        ".hb-live__says"
+    )
+    one, other, loads, each = map(int, re.search(r"(\d+) \+ (\d+) \+ (\d+) = (\d+)", said.text).groups())
+    assert one + other + loads == each == worked.load_store_clocks(8) // 8
+    assert f"four warps hold: {one}" in said.text and f"in all eight: {other}" in said.text
+
+
+def test_the_caption_tells_of_four_warps_once_they_have_run(open_piece):
+    piece = open_piece("load_store_unit", warps=8)
+    for warps, shown in [(8, False), (4, True), (8, True)]:
+        piece.get_by_role("button", name=re.compile(f"^{warps} warps")).click()
+        piece.locator(".hb-live__main").click()
+        assert piece.page.locator("#live-load_store_unit[data-done]").count() == shown
+
+
+def test_no_run_takes_longer_than_three_seconds(visit):
+    page = visit("live/#live-load_store_unit")
+    start_piece(page, "load_store_unit")
+    lasts = page.evaluate("""async () => {
+        const { name } = performance.getEntriesByType("resource").find(({ name }) => /load_store_unit\\.js/.test(name));
+        const { duration } = (await import(name)).default;
+        return [1, 2, 4, 8].map((warps) => duration({ warps, step: 1, runs: "" }));
+    }""")
+    assert lasts == sorted(lasts) and lasts[0] > 0 and lasts[-1] <= 3000
 
 
 def test_a_meeting_runs_and_its_only_step_needs_no_play(visit):

@@ -77,14 +77,51 @@ def test_one_step_is_open_and_nothing_jumps(open_piece, width):
     button, heights, opened = piece.locator(".hb-live__main"), set(), []
     for _ in range(6):
         heights.add(piece.locator(".hb-live__code").bounding_box()["height"])
-        opened.append(piece.locator(".hb-live__code .open > p").inner_text())
-        assert piece.locator(".hb-live__code > li:visible").count() == (5 if width > 900 else 1)
+        opened += piece.locator(".hb-live__code .open > p").all_inner_texts()
+        assert piece.locator(".hb-live__code > li:visible").count() == (5 if width > 900 or not opened else 1)
         code = piece.locator(".hb-live__code").evaluate(
             "(code) => [code.scrollHeight - code.clientHeight, code.scrollWidth - code.clientWidth]"
         )
         assert code == [0, 0], "a line has no room"
         button.press("Enter")
-    assert len(heights) == 1 and len(set(opened)) == 5
+    assert len(heights) == 1 and len(opened) == len(set(opened)) == 5
+
+
+def test_before_it_runs_the_kernel_has_only_the_names_of_its_steps(pieces):
+    still = lambda step: BeautifulSoup(pieces.draw_state("one_head", {"step": str(step)}), "html.parser")
+    lines = [len(still(step).select(".hb-live__code code")) for step in range(3)]
+    assert lines == [0, 4, 4] and len(still(0).select(".hb-live__code > li > p")) == 5
+
+
+@pytest.mark.parametrize("width", ["narrow", "wide", "printed"])
+def test_where_scores_are_made_it_says_that_nothing_is_divided(pieces, width):
+    named = lambda step: [
+        text.text
+        for text in BeautifulSoup(pieces.draw_state("one_head", {"step": str(step)}), "html.parser").select(
+            f"svg.{width} text"
+        )
+    ]
+    assert named(0).count("scores, no 1/√d") == (width != "printed")
+    assert "Each key came and left a score (not divided by √d)" in pieces.draw_state("one_head", {"step": "2"})
+
+
+def test_on_a_phone_too_a_program_that_waits_says_so(open_piece):
+    for width in (1280, 390):
+        for step, count in [(0, 2), (6, 1), (7, 0)]:
+            piece = open_piece("one_head", width, step=step)
+            assert piece.get_by_text(re.compile("^waiting")).locator("visible=true").count() == count
+
+
+def test_what_is_counted_is_named(open_piece):
+    for width in (1280, 390):
+        for wrong in ("false", "true"):
+            piece = open_piece("one_head", width, wrong=wrong, step=7)
+            label = piece.get_by_text("loads that begin here")
+            box, counts = label.bounding_box(), piece.locator("svg.stage:visible text", has_text="×")
+            last = counts.locator("visible=true").last.bounding_box()
+            assert box["x"] >= last["x"] + last["width"]
+            assert abs(box["y"] + box["height"] / 2 - last["y"] - last["height"] / 2) < 16
+            assert not piece.get_by_text("your guess").count()
 
 
 def test_the_code_is_beside_the_benches_and_on_a_phone_below_the_sentence(open_piece):
@@ -156,10 +193,13 @@ def test_a_guess_stays_marked_and_the_end_says_whether_it_was_right(visit, hand,
     button = guess(piece, table)
     box = button.bounding_box()
     assert min(box["width"], box["height"]) >= FINGER and "?" in button.inner_text()
+    assert says(piece).endswith("Guess: press Q, K or V.") and piece.get_by_text("your guess?").is_visible()
     {"mouse": button.click, "touch": button.tap, "keyboard": lambda: button.press("Space")}[hand]()
     shown = lambda: [guess(piece, each).get_attribute("aria-pressed") == "true" for each in GUESSES]
     marked = [each == table for each in GUESSES]
-    assert shown() == marked and "step" not in says(piece)
+    letter = button.locator("b").inner_text()
+    assert shown() == marked and says(piece) == f"Noted: {letter}. Now watch what’s loaded."
+    assert piece.get_by_text(f"your guess: {letter}").is_visible()
     button.press("End")
     assert says(piece).startswith(GUESSES[table]) and shown() == marked
     assert button.evaluate("(button) => button === document.activeElement") and "?" not in button.inner_text()
@@ -167,6 +207,30 @@ def test_a_guess_stays_marked_and_the_end_says_whether_it_was_right(visit, hand,
     assert other.get_attribute("aria-disabled") == "true"
     other.click(force=True)
     assert shown() == marked, "a guess after the end is none"
+
+
+def test_a_guess_on_the_way_is_noted_until_the_next_step(open_piece):
+    piece = open_piece("one_head", step=3)
+    guess(piece, "keys").click()
+    guess(piece, "queries").click()
+    guess(piece, "queries").click()
+    assert says(piece).startswith("Noted: Q.")
+    piece.locator(".hb-live__main").click()
+    assert says(piece).startswith("Three values came")
+    assert says(open_piece("one_head", step=3, guess="k")).startswith("Exponentials"), "a link’s guess isn’t new"
+
+
+def test_a_guess_while_the_last_program_runs_has_its_verdict(visit):
+    page = visit("live/?one_head.step=6#live-one_head")
+    page.emulate_media(reduced_motion="no-preference")
+    piece = start_piece(page, "one_head")
+    piece.evaluate(
+        """(piece) => {
+            piece.querySelector(".hb-live__main").click();
+            piece.querySelector(".hb-live__guesses button").click();
+        }"""
+    )
+    assert says(piece).startswith("Q was the wrong guess")
 
 
 def test_nobody_has_to_guess_and_a_broken_address_asks_something_else(open_piece):
@@ -211,7 +275,7 @@ def test_no_head_of_a_column_touches_the_next(open_piece, width):
 def test_paper_has_the_picture_alone_with_the_names_of_its_tables_apart(open_piece):
     piece = open_piece("one_head", step=0)
     piece.page.emulate_media(media="print")
-    assert not piece.locator(":is(.hb-live__code, button):visible").count()
+    assert not piece.locator(":is(.hb-live__code, .hb-live__guesses, button):visible").count()
     names = [
         piece.locator("svg.printed text", has_text=name).bounding_box() for name in ("Q queries", "K keys", "V values")
     ]
