@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue import headings
-from scripts.labs.catalogue.backward.truth import INF, dv_of, scores_of, weights_of
+from scripts.labs.catalogue.backward.reference import INF, dv_of, scores_of, weights_of
 from scripts.labs.lab import Mistake, widen
 
 BLOCK_Q = 16  # as the start file has it

@@ -25,7 +25,7 @@ from scripts.labs.catalogue.backward.mistakes import (
     round_to_fp16,
     weights_of_masked_queries,
 )
-from scripts.labs.catalogue.backward.truth import dk_of, dq_of, dscores_of, scores_of, weights_of
+from scripts.labs.catalogue.backward.reference import dk_of, dq_of, dscores_of, scores_of, weights_of
 from scripts.labs.lab import Mistake, widen
 
 BLOCK_K = 32  # as the start file has it

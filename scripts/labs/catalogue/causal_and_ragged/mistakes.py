@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from scripts.labs.catalogue import headings
-from scripts.labs.catalogue.causal_and_ragged.truth import INF, flash
+from scripts.labs.catalogue.causal_and_ragged.reference import INF, flash
 from scripts.labs.catalogue.causal_and_ragged.wrong_implementations import (
     BLOCK,
     NO_TILE_READ,

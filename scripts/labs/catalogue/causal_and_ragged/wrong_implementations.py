@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue.causal_and_ragged.truth import (
+from scripts.labs.catalogue.causal_and_ragged.reference import (
     INF,
     OutputAndLse,
     attention,

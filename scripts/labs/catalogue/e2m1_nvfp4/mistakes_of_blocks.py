@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue import headings
-from scripts.labs.catalogue.e2m1_nvfp4.truth import (
+from scripts.labs.catalogue.e2m1_nvfp4.reference import (
     BLOCK,
     decode,
     dequantize,

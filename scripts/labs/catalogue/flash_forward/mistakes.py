@@ -6,7 +6,7 @@ import torch
 
 from scripts.labs.catalogue import headings
 from scripts.labs.catalogue.flash_forward.mistakes_of_one_tile import ONE_TILE_MISTAKES
-from scripts.labs.catalogue.flash_forward.truth import flash
+from scripts.labs.catalogue.flash_forward.reference import flash
 from scripts.labs.catalogue.flash_forward.wrong_implementations import (
     blocks_overlap,
     blockwise,

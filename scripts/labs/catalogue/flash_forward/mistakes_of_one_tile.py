@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from scripts.labs.catalogue import headings
-from scripts.labs.catalogue.flash_forward.truth import flash
+from scripts.labs.catalogue.flash_forward.reference import flash
 from scripts.labs.catalogue.flash_forward.wrong_implementations import (
     LN_2,
     base_two,

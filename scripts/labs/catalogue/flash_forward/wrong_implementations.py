@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue.flash_forward.truth import BLOCK, INF, OutputAndLse, flash, scores_of
+from scripts.labs.catalogue.flash_forward.reference import BLOCK, INF, OutputAndLse, flash, scores_of
 from scripts.labs.lab import widen
 
 LN_2 = math.log(2)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue import headings
-from scripts.labs.catalogue.key_blocks.truth import BLOCK, attention, scores_of
+from scripts.labs.catalogue.key_blocks.reference import BLOCK, attention, scores_of
 from scripts.labs.lab import Mistake
 
 

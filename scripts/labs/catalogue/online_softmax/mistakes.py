@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue import headings
-from scripts.labs.catalogue.online_softmax.truth import State, block_state, empty, exp_below, merge, update
+from scripts.labs.catalogue.online_softmax.reference import State, block_state, empty, exp_below, merge, update
 from scripts.labs.lab import Mistake
 
 

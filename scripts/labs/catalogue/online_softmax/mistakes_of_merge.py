@@ -17,7 +17,7 @@ from scripts.labs.catalogue.online_softmax.mistakes import (
     max_and_sum_swapped,
     rescale_factor,
 )
-from scripts.labs.catalogue.online_softmax.truth import finish, merge
+from scripts.labs.catalogue.online_softmax.reference import finish, merge
 from scripts.labs.lab import Mistake
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from scripts.labs.catalogue import headings
-from scripts.labs.catalogue.paged_decode.truth import decode_pieces
+from scripts.labs.catalogue.paged_decode.reference import decode_pieces
 from scripts.labs.catalogue.paged_decode.wrong_implementations import (
     base_two,
     decode_with,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue import headings
-from scripts.labs.catalogue.paged_decode.truth import merge_pieces
+from scripts.labs.catalogue.paged_decode.reference import merge_pieces
 from scripts.labs.lab import Mistake, widen
 
 

@@ -8,7 +8,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue.paged_decode.truth import attend, decode_pieces, pieces, token_rows
+from scripts.labs.catalogue.paged_decode.reference import attend, decode_pieces, pieces, token_rows
 
 
 def decode_with(**wrong):

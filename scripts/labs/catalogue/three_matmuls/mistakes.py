@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue import headings
-from scripts.labs.catalogue.three_matmuls.truth import (
+from scripts.labs.catalogue.three_matmuls.reference import (
     INF,
     attention,
     causal_hidden,
