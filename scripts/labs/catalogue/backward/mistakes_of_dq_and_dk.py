@@ -1,4 +1,4 @@
-"""What people get wrong of dQ and of dK, which share dscores."""
+"""Wrong implementations of lab 11's dQ and dK, which share dscores, each with what its author is told."""
 
 from __future__ import annotations
 

@@ -103,17 +103,17 @@ def padded(q: Tensor, k: Tensor, v: Tensor, fill: float) -> Tensor:
     return torch.softmax(scores, -1)[..., :keys] @ v
 
 
-def overflowing(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+def without_maximum(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return weighted_values(scores_of(q.float(), k.float()).exp(), v.float()).double()
 
 
-def maximum_of_padding(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+def maximum_from_zero(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """The maximum starts at 0, in FP32: where all scores lie far below, nothing is left."""
     scores = scores_of(q.float(), k.float())
     return weighted_values((scores - scores.amax(-1, keepdim=True).clamp(min=0)).exp(), v.float()).double()
 
 
-def without_maximum_added(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+def no_sum(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     scores = scores_of(q, k)
     return (scores - scores.amax(-1, keepdim=True)).exp() @ v if k.shape[-2] else torch.zeros_like(q)
 
@@ -160,7 +160,7 @@ MISTAKES = (
         headings.ONE_HEAD,
         lambda q, k, v: padded(q, k, v, 0.0),
     ),
-    Mistake("no-sum", "The powers are not divided by their sum.", headings.SOFTMAX, without_maximum_added),
+    Mistake("no-sum", "The powers are not divided by their sum.", headings.SOFTMAX, no_sum),
     Mistake(
         "base-two",
         "These are powers of 2, and powers of e are wanted: tl.exp, not tl.exp2.",
@@ -252,24 +252,24 @@ MISTAKES = (
         only_written_where(lambda head, query: (head == 0) & (query == 0)),
     ),
     Mistake(
-        "overflow",
+        "without-maximum",
         "The maximum is not taken off first: e to the power of a large score is infinite in FP32, and of one far below "
         "0 it is 0.",
         headings.OVERFLOW,
-        overflowing,
+        without_maximum,
     ),
     Mistake(
-        "maximum-of-zero",
+        "maximum-from-zero",
         "The maximum of a row is never below 0: what pads the row, or what the maximum starts from, has to be -inf.",
         headings.ONE_HEAD,
-        maximum_of_padding,
+        maximum_from_zero,
     ),
     Mistake(
-        "maximum-of-zero-and-no-sum",
+        "maximum-from-zero-and-no-sum",
         "The maximum of a row is never below 0, so that where all scores lie far below it every power is 0: it has to "
         "start from -inf.",
         headings.ONE_HEAD,
-        lambda q, k, v: maximum_of_padding(q, k, v).nan_to_num(nan=0.0),
+        lambda q, k, v: maximum_from_zero(q, k, v).nan_to_num(nan=0.0),
     ),
     Mistake(
         "no-key",

@@ -1,4 +1,4 @@
-"""What people get wrong of the merge."""
+"""Wrong implementations of lab 13's merge, each with what its author is told."""
 
 from __future__ import annotations
 

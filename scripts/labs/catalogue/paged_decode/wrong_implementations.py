@@ -1,4 +1,4 @@
-"""Wrong forms of a paged, split decode."""
+"""Wrong implementations of a paged, split decode."""
 
 from __future__ import annotations
 

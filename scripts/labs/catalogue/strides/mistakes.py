@@ -1,4 +1,4 @@
-"""What people get wrong of strides, function by function."""
+"""Wrong implementations of lab 3, each with what its author is told, function by function."""
 
 from __future__ import annotations
 
