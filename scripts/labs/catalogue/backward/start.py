@@ -48,7 +48,7 @@ def dv_kernel(
     """A block of keys: streams all queries past it, and adds up what each owes.
 
     q, k, lse, dout, dv: pointers
-    *_stride: how far apart in memory two neighbouring rows are, in numbers
+    *_stride: how far apart in memory neighbouring rows are, in numbers
     """
     raise NotImplementedError("write me")
 

@@ -28,7 +28,7 @@ def copy_kernel(
 ):  # fmt: skip
     """BLOCK numbers of the copy.
 
-    *_stride: how far apart in memory two neighbouring rows or columns are, in numbers
+    *_stride: how far apart in memory neighbouring rows or columns are, in numbers
     """
     raise NotImplementedError("write me")
 

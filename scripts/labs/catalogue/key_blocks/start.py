@@ -40,7 +40,7 @@ def attention_kernel(
     """The output of one query, with all arithmetic in FP32.
 
     q, k, v, out: pointers
-    *_stride: how far apart in memory two neighbouring rows or columns are, in numbers
+    *_stride: how far apart in memory neighbouring rows or columns are, in numbers
     scale: 1/√d
     LINES: how many blocks of BLOCK_K keys hold all keys, rounded up to a power of 2
     """

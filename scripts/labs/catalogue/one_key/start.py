@@ -38,8 +38,8 @@ def attention_kernel(
 ):  # fmt: skip
     """One query of one head: reads it, its keys, its values, and writes its output.
 
-    *_stride: how far apart in memory two neighbouring heads, rows or columns are,
-        in numbers
+    *_stride: how far apart in memory neighbouring heads, rows or columns are, in
+        numbers
     scale: 1/√d, for the scores
     PADDED_DIM, ROW: head_dim and seq_k, up to the next power of two
 

@@ -71,12 +71,12 @@ def decode_parts(
 @triton.jit
 def decode_kernel(
     q, keys, values, page_table, lengths, part_out, part_lse, scale, splits,
-    q_row_stride, key_page_stride, key_row_stride, value_page_stride, value_row_stride,
-    table_row_stride,
+    q_row_stride, key_page_stride, key_row_stride,
+    value_page_stride, value_row_stride, table_row_stride,
     HEAD_DIM: tl.constexpr, PAGE_SIZE: tl.constexpr,
 ):  # fmt: skip
     """One piece of one sequence: program (sequence, piece).
 
-    *_stride: how far apart in memory two neighbouring rows or pages are, in numbers
+    *_stride: how far apart in memory neighbouring rows or pages are, in numbers
     """
     raise NotImplementedError("write me")
