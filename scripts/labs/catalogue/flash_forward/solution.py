@@ -20,9 +20,11 @@ def flash_forward(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.
 @triton.jit
 def flash_kernel(
     q, k, v, out, lse,
-    q_head_stride, q_row_stride, q_column_stride, k_head_stride, k_row_stride, k_column_stride,
+    q_head_stride, q_row_stride, q_column_stride,
+    k_head_stride, k_row_stride, k_column_stride,
     v_head_stride, v_row_stride, v_column_stride,
-    out_head_stride, out_row_stride, out_column_stride, lse_head_stride, lse_row_stride, scale, seq_k,
+    out_head_stride, out_row_stride, out_column_stride,
+    lse_head_stride, lse_row_stride, scale, seq_k,
     HEAD_DIM: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     head = tl.program_id(1)

@@ -19,8 +19,10 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tens
 @triton.jit
 def attention_kernel(
     q, k, v, out,
-    q_head_stride, q_row_stride, q_column_stride, k_head_stride, k_row_stride, k_column_stride,
-    v_head_stride, v_row_stride, v_column_stride, out_head_stride, out_row_stride, out_column_stride,
+    q_head_stride, q_row_stride, q_column_stride,
+    k_head_stride, k_row_stride, k_column_stride,
+    v_head_stride, v_row_stride, v_column_stride,
+    out_head_stride, out_row_stride, out_column_stride,
     scale, seq_q, seq_k, head_dim, PADDED_DIM: tl.constexpr, ROW: tl.constexpr,
 ):  # fmt: skip
     head = tl.program_id(0) // seq_q
