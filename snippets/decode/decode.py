@@ -64,7 +64,7 @@ causal.show()
 # %% [markdown]
 # Now the kernel, on pages in random order: the last query of a sequence against its cache, in
 # three formats. Error is the norm of the difference to FP64 attention over the numbers before
-# they were rounded, by the norm of that. Grouped: 8 heads of queries share 2 of keys.
+# they were rounded, divided by the norm of that. Grouped: 8 heads of queries share 2 of keys.
 
 # %% tags=["right"]
 torch.manual_seed(0)

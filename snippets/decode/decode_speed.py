@@ -37,10 +37,11 @@ del numbers
 # `kernels/serving/decode_hopper.py`, whose kernels each start while the one before ends. Tensor
 # scales are 1, which suits such numbers.
 #
-# Read is what of keys, values and block scales a step must read, by the time; of sum is that
-# against the bandwidth above, and may pass 1; ratio is cuDNN's time by this one. Error is that
-# of the first sequence's output, against FP64 attention over the numbers before they were
-# rounded to the cache's format. p20 and p80 are the times below which 20 and 80 of 100 stay.
+# Read is what of keys, values and block scales a step must read, divided by the time; of sum is
+# that against the bandwidth above, and may pass 1; ratio is cuDNN's time divided by this one.
+# Error is that of the first sequence's output, against FP64 attention over the numbers before
+# they were rounded to the cache's format. p20 and p80 are the times below which 20 and 80 of
+# 100 stay.
 
 # %% tags=["decode"]
 units = dict.fromkeys(["batch", "heads", "n", "form", "cache"], "")

@@ -59,8 +59,9 @@ pages.show()
 
 # %% [markdown]
 # The same keys in four formats. A token is converted once, when it is appended, and `gather`
-# says what attention will read. Error is the norm of the difference by that of the keys, from a
-# normal distribution; bytes are counted from the tensors of the cache, block scales included.
+# says what attention will read. Error is the norm of the difference divided by that of the
+# keys, from a normal distribution; bytes are counted from the tensors of the cache, block
+# scales included.
 
 # %% tags=["formats"]
 formats = Table("formats", format="", a_token="B", smaller="times", error="%")

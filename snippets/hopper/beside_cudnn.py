@@ -7,8 +7,8 @@
 # of them.
 #
 # First, whether they are right: the first head of the first sequence at N = 1024, against FP64.
-# Error is the norm of the difference by that of the answer, of the output and of the gradients
-# of query, key and value.
+# Error is the norm of the difference divided by that of the answer, of the output and of the
+# gradients of query, key and value.
 
 # %% tags=["errors"]
 import warnings
@@ -71,9 +71,10 @@ again = {setting: measure(2, setting) for setting in second}
 clocks.show() if on_hopper else print("No Hopper GPU here, so no times.")
 
 # %% [markdown]
-# Forward. Ratio is cuDNN's time by this one in the same round, above 1 is faster than cuDNN:
-# the median of all 60 rounds, low and high are its interval; speed and median are of the graph,
-# call and its ratio of the eager call. Speed counts a multiply-add as two, and causal as half.
+# Forward. Ratio is cuDNN's time divided by this one in the same round, above 1 is faster than
+# cuDNN: the median of all 60 rounds, low and high are its interval; speed and median are of the
+# graph, call and its ratio of the eager call. Speed counts a multiply-add as two, and causal as
+# half.
 
 # %% tags=["forward"]
 units = {"speed": "TFLOP/s", "median": "ms", "ratio": "", "low": "", "high": ""}
@@ -119,8 +120,8 @@ for work, way, name in works if on_hopper else ():
 overall.show() if on_hopper else print("No Hopper GPU here, so no times.")
 
 # %% [markdown]
-# How well two measurements agree: cuDNN's time by that of `hopper_attention`, as graphs, the
-# first time and the second, and how far they are apart.
+# How well two measurements agree: cuDNN's time divided by that of `hopper_attention`, as
+# graphs, the first time and the second, and how far they are apart.
 
 # %% tags=["agreement"]
 agreement = Table(

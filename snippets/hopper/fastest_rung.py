@@ -72,8 +72,8 @@ if not tables:
     print(f"No GPU here, so no times. On this CPU the rung is {here}.")
 
 # %% [markdown]
-# Ratio is the chosen rung's time by that of the fastest one: 1 is the right choice. Forward:
-# FP32, and then BF16.
+# Ratio is the chosen rung's time divided by that of the fastest one: 1 is the right choice.
+# Forward: FP32, and then BF16.
 
 # %% tags=["forward"]
 for table in tables[:2]:

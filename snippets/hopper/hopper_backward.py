@@ -7,8 +7,8 @@
 # there are fewer of them.
 #
 # First, whether they are right: the first head of the first sequence at N = 1024, against FP64.
-# Error is the norm of the difference by that of the gradient. The form *deterministic* is the
-# one of *hopper* whose programs add in one order, so that two runs agree bit for bit.
+# Error is the norm of the difference divided by that of the gradient. The form *deterministic*
+# is the one of *hopper* whose programs add in one order, so that two runs agree bit for bit.
 
 # %% tags=["errors"]
 import warnings
@@ -72,9 +72,9 @@ errors.show() if on_hopper else print("No Hopper GPU here: nothing to check or t
 
 # %% [markdown]
 # Then the times, each form as a CUDA graph, which leaves out what the host takes for a call: 30
-# rounds, all forms in each, in an order drawn anew. Ratio is cuDNN's time by this one in the
-# same round, above 1 is faster than cuDNN: the median, low and high are its interval. Speed
-# counts five products of the square, a multiply-add as two, and causal as half.
+# rounds, all forms in each, in an order drawn anew. Ratio is cuDNN's time divided by this one
+# in the same round, above 1 is faster than cuDNN: the median, low and high are its interval.
+# Speed counts five products of the square, a multiply-add as two, and causal as half.
 
 # %% tags=["backward"]
 units = {"speed": "TFLOP/s", "median": "ms", "ratio": "", "low": "", "high": ""}
@@ -96,8 +96,8 @@ for head_dim, n, causal in product((64, 128, 256), (1024, 4096, 16384), (False, 
 backward.show() if on_hopper else print("No Hopper GPU here, so no times.")
 
 # %% [markdown]
-# Over all of these settings: cuDNN's time by that of the form, as a geometric mean, where it is
-# least and where it is most.
+# Over all of these settings: cuDNN's time divided by that of the form, as a geometric mean,
+# where it is least and where it is most.
 
 # %% tags=["overall"]
 overall = Table("overall", form="", settings="", geometric_mean="", least="", most="")

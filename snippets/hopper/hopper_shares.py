@@ -3,7 +3,8 @@
 #
 # Causal, a late query sees many keys and an early one few, so blocks of queries differ in
 # length. Here 16384 tokens of 2048 numbers each are divided into them as the Hopper kernel does
-# it: how many blocks of keys the busiest of 132 SMs goes through, by the mean of all SMs.
+# it: how many blocks of keys the busiest of 132 SMs goes through, divided by the mean of all
+# SMs.
 #
 # Dynamic: the SM that is done first gets the next block of queries, the longest first. Round
 # robin: program i of 132 takes blocks i, i + 132 and so on. Paired: it takes pairs of a long

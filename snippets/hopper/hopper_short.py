@@ -45,7 +45,7 @@ errors.show() if on_hopper else print("No Hopper GPU here: nothing to check or t
 
 # %% [markdown]
 # Then the times. Share is the short kernel's part of the full kernel's speed, low and high its
-# interval; ratio is cuDNN's time by the short kernel's: above 1 is faster than cuDNN.
+# interval; ratio is cuDNN's time divided by the short kernel's: above 1 is faster than cuDNN.
 
 # %% tags=["speed"]
 units = {"speed": "TFLOP/s", "share": "", "low": "", "high": "", "ratio": ""}

@@ -7,7 +7,8 @@
 # are fewer of them.
 #
 # First, whether they are right: the first head of the first sequence at N = 1024, against FP64.
-# Error is the norm of the difference by that of the answer; largest is of a single number.
+# Error is the norm of the difference divided by that of the answer; largest is of a single
+# number.
 
 # %% tags=["errors"]
 from functools import partial
@@ -59,8 +60,8 @@ errors.show() if on_hopper else print("No Hopper GPU here: nothing to check or t
 # Therefore each setting is measured in 5 rounds: all forms one after the other, in an order
 # drawn anew, some 20 ms each. A round gives a form its median, the L2 cache cleared before each
 # call; the median here is that of the rounds, and p20 and p80 are those of the rounds, too.
-# Speed counts a multiply-add as two and causal as half. Ratio is cuDNN's time by this one:
-# above 1 is faster than cuDNN.
+# Speed counts a multiply-add as two and causal as half. Ratio is cuDNN's time divided by this
+# one: above 1 is faster than cuDNN.
 #
 # Heads of 64.
 
@@ -103,8 +104,8 @@ measured(128).show() if on_hopper else print("No Hopper GPU here, so no times.")
 measured(256).show() if on_hopper else print("No Hopper GPU here, so no times.")
 
 # %% [markdown]
-# Over all of these settings: the time of each other form by that of `hopper_attention`, as a
-# geometric mean, where it is least and where it is most.
+# Over all of these settings: the time of each other form divided by that of `hopper_attention`,
+# as a geometric mean, where it is least and where it is most.
 
 # %% tags=["overall"]
 overall = Table("overall", against="", settings="", geometric_mean="", least="", most="")

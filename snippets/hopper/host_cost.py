@@ -73,9 +73,9 @@ print(len(calls), "calls")
 # Host is how long a call takes until Python goes on, the mean of 100 one after the other, and
 # done the same until the GPU has finished, too: of a graph that is the GPU's own time. Each
 # form is measured once in each of 30 rounds, in an order drawn anew; the median stands between
-# the 20th and the 80th percentile. Ratio is the time until done by that of SDPA's eager call in
-# the same round, low and high the ends of its median's interval. The cache is filled anew
-# before each measurement; a graph that appends is counted on the host before each replay.
+# the 20th and the 80th percentile. Ratio is the time until done divided by that of SDPA's eager
+# call in the same round, low and high the ends of its median's interval. The cache is filled
+# anew before each measurement; a graph that appends is counted on the host before each replay.
 
 # %% tags=["measure"]
 units = {"host": "µs", "p20": "µs", "p80": "µs", "done": "µs"}

@@ -52,10 +52,11 @@ if rank == 0:
 
 # %% [markdown]
 # Measured, in rounds, all forms in each, in an order drawn anew; the slowest GPU counts. Ideal
-# is one GPU's time for the whole sequence by the number of GPUs, percent is ideal by the form's
-# own time, low and high its interval. Off is how much longer the ring took than predicted. With
-# backward the longest takes one GPU half a minute; there ideal is its time for its share of the
-# heads, with all of their tokens. `pytorch` is PyTorch's own context parallelism.
+# is one GPU's time for the whole sequence divided by the number of GPUs, percent is ideal
+# divided by the form's own time, low and high its interval. Off is how much longer the ring
+# took than predicted. With backward the longest takes one GPU half a minute; there ideal is its
+# time for its share of the heads, with all of their tokens. `pytorch` is PyTorch's own context
+# parallelism.
 
 # %% tags=["measured"]
 RING = "ring, peer memory"

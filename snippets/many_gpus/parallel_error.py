@@ -32,7 +32,7 @@ my_shard = partial(shard, rank=rank, ranks=gpus)
 
 
 def error(found):
-    """Of each result on all GPUs: the norm of the difference by that of the answer."""
+    """Of each result on all GPUs: the norm of the difference divided by that of the answer."""
     pairs = [(x - my_shard(y), my_shard(y)) for x, y in zip(found, truth, strict=True)]
     sums = torch.tensor([[x.square().sum() for x in pair] for pair in pairs], device=device)
     dist.all_reduce(sums)

@@ -5,10 +5,11 @@
 # GPU; a laptop has nothing to time.
 #
 # In 30 rounds, all forms in each, in an order drawn anew; the slowest GPU counts. Ideal is the
-# time of one GPU with the whole sequence, by as many as there are, measured in the same rounds;
-# percent is ideal by the form's own time, low and high its interval. `pytorch` is PyTorch's own
-# context parallelism by cuDNN's kernels, beside an ideal by ours. It takes only as many heads
-# in K and V as in Q. As a graph the host has no part in it. Forward, heads of 128, BF16.
+# time of one GPU with the whole sequence, divided by as many as there are, measured in the same
+# rounds; percent is ideal divided by the form's own time, low and high its interval. `pytorch`
+# is PyTorch's own context parallelism by cuDNN's kernels, beside an ideal by ours. It takes
+# only as many heads in K and V as in Q. As a graph the host has no part in it. Forward, heads
+# of 128, BF16.
 
 # %% tags=["forward"]
 import torch

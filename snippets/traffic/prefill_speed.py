@@ -39,10 +39,10 @@ work.show()
 # Forward runs without autograd.
 #
 # p20 and p80 are the times below which 20 and 80 of 100 calls stay; they are equal where a call
-# takes so long that it is timed once. Speed is the work above by the time, whatever a form
-# computes: those that keep the square spare one of the five matmuls of the backward pass, and
-# causal they compute all of it. Ratio is the speed against that of the fastest SDPA backend in
-# the same setting: 1 is as fast, 0.5 takes twice as long.
+# takes so long that it is timed once. Speed is the work above divided by the time, whatever a
+# form computes: those that keep the square spare one of the five matmuls of the backward pass,
+# and causal they compute all of it. Ratio is the speed against that of the fastest SDPA backend
+# in the same setting: 1 is as fast, 0.5 takes twice as long.
 
 # %% tags=["measure"]
 warnings.simplefilter("ignore")  # a backend that refuses says why

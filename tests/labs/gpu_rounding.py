@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from scripts.labs.catalogue.paged_decode import truth as paged
+from scripts.labs.catalogue.paged_decode import reference as paged
 from scripts.labs.lab import Case
 
 F32, F64 = np.float32, np.float64

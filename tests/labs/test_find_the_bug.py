@@ -22,7 +22,7 @@ RIGHT = {
         '* 0.25\n        scores = tl.where(key[None, :] < seq_k, scores, float("-inf"))\n        new_max',
     ),
     "causal": ("first_row + BLOCK_K, BLOCK_K", "first_row + BLOCK_Q, BLOCK_K"),
-    "strided": ("v + key[:, None] * k_row", "v + key[:, None] * v_row"),
+    "strided": ("v + key[:, None] * k_row_stride", "v + key[:, None] * v_row_stride"),
     "merged": ("    share_a", '    largest = tl.where(largest == float("-inf"), 0.0, largest)\n    share_a'),
 }
 SIZES = {"M": 3, "N": 37, "N_q": 21, "N_k": 37}

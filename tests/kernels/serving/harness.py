@@ -31,18 +31,16 @@ SCHEMES = {"fp8": FP8, "nvfp4": NVFP4}
 SCALES = {"key_scale": 0.013, "value_scale": 0.75}  # neither a power of two
 
 
-def each_format(*interpreted_formats):
-    """All of them on a GPU; in the interpreter, which takes long and does not know BF16, those named here."""
-    formats = [
-        pytest.param(*x, id=name, marks=() if name in interpreted_formats else GPU) for name, x in FORMATS.items()
-    ]
+def all_formats(without_gpu=()):
+    """All formats on a GPU.  Without one the slow interpreter, which knows no BF16, runs those named here."""
+    formats = [pytest.param(*x, id=name, marks=() if name in without_gpu else GPU) for name, x in FORMATS.items()]
     return pytest.mark.parametrize("format, dtype", formats)
 
 
 class Kernel(NamedTuple):
     attention: object
     head_dim: int
-    programs_function: str  # by name: it returns how many programs there are
+    program_count_path: str  # of the function that says how many programs to launch; tests patch it
 
 
 PORTABLE = Kernel(partial(decode_attention, portable=True), 16, "kernels.serving.decode.programs_of")

@@ -18,8 +18,8 @@ from tests.kernels.serving.harness import (
     SCALES,
     SCHEMES,
     Budget,
+    all_formats,
     decode_budget_used,
-    each_format,
     fill_with_nan,
     new_cache,
     queries,
@@ -69,7 +69,7 @@ def test_a_hopper_gpu_takes_its_own_kernel(format, head_dim, monkeypatch, device
 
 @pytest.mark.large
 @GPU
-@each_format()
+@all_formats()
 def test_one_batch_from_1_to_131072_keys(format, dtype, kernel, device):
     lengths = [131072, 1, 0, 4096, 131071, 65, 33333]
     cache = new_cache(device, format, lengths, kv_heads=2, head_dim=kernel.head_dim, page_size=64)
@@ -77,7 +77,7 @@ def test_one_batch_from_1_to_131072_keys(format, dtype, kernel, device):
 
 
 @GPU
-@each_format()
+@all_formats()
 @pytest.mark.parametrize("sequences, length", [(1, 20000), (37, 700)])
 def test_all_of_the_gpu_the_same_again_bit_for_bit(sequences, length, format, dtype, kernel, device):
     """Twenty times: what one program reads before another has written it differs now and then."""
@@ -93,7 +93,7 @@ def test_all_of_the_gpu_the_same_again_bit_for_bit(sequences, length, format, dt
 
 
 @GPU
-@each_format()
+@all_formats()
 def test_more_sequences_than_programs(format, dtype, kernel, device):
     """So that some are merged and some are not, in one launch; and 150 sequences are no power of two."""
     lengths = [0, 1, 16, 17, 64, 65, 100, 128, 129, 150] * 15
@@ -102,7 +102,7 @@ def test_more_sequences_than_programs(format, dtype, kernel, device):
 
 
 @GPU
-@each_format()
+@all_formats()
 def test_a_captured_graph_sees_the_cache_grow(format, dtype, kernel, device):
     """Lengths and page table are read as it is replayed: from no key at all, across pages."""
     table = torch.randperm(36).view(3, 12)
@@ -130,7 +130,7 @@ def test_a_captured_graph_sees_the_cache_grow(format, dtype, kernel, device):
 
 
 @GPU
-@each_format()
+@all_formats()
 def test_a_whole_step_of_decode_is_one_graph(format, dtype, kernel, device):
     """A token is appended and attended to, again and again; lengths advance on the GPU."""
     sizes = {"kv_heads": 2, "head_dim": kernel.head_dim, "page_size": 16}
@@ -162,7 +162,7 @@ def test_a_whole_step_of_decode_is_one_graph(format, dtype, kernel, device):
 
 
 @GPU
-@each_format()
+@all_formats()
 def test_what_comes_next_waits_also_where_nothing_is_merged(format, dtype, kernel, device):
     """No sequence is longer than a tile: the kernel that merges has nothing to do, and must not end first."""
     lengths = [100 + i % 28 for i in range(64)]
@@ -186,7 +186,7 @@ def test_what_comes_next_waits_also_where_nothing_is_merged(format, dtype, kerne
 
 
 @GPU
-@each_format()
+@all_formats()
 def test_nothing_waits_for_the_gpu(format, dtype, kernel, device):
     cache = new_cache(device, format, [40, 3], head_dim=kernel.head_dim)
     q = queries(cache, dtype)

@@ -19,17 +19,20 @@ def flash_forward(
 @triton.jit
 def flash_kernel(
     q, k, v, out, lse,
-    q_head, q_row, q_column, k_head, k_row, k_column, v_head, v_row, v_column,
-    out_head, out_row, out_column, lse_head, lse_row, scale_log2, seq_q, seq_k,
+    q_head_stride, q_row_stride, q_column_stride, k_head_stride, k_row_stride, k_column_stride,
+    v_head_stride, v_row_stride, v_column_stride,
+    out_head_stride, out_row_stride, out_column_stride, lse_head_stride, lse_row_stride, scale_log2, seq_q, seq_k,
     HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     first_query = tl.program_id(0) * BLOCK_Q
     query = first_query + tl.arange(0, BLOCK_Q)[:, None]
     column = tl.arange(0, HEAD_DIM)[None, :]
-    q += tl.program_id(1) * q_head
-    k += tl.program_id(1) * k_head
-    v += tl.program_id(1) * v_head
-    queries = tl.load(q + query * q_row + column * q_column, query < seq_q, 0.0).to(tl.float32) * scale_log2
+    q += tl.program_id(1) * q_head_stride
+    k += tl.program_id(1) * k_head_stride
+    v += tl.program_id(1) * v_head_stride
+    queries = (
+        tl.load(q + query * q_row_stride + column * q_column_stride, query < seq_q, 0.0).to(tl.float32) * scale_log2
+    )
     running_max = tl.full([BLOCK_Q, 1], -float("inf"), tl.float32)
     running_sum = tl.zeros([BLOCK_Q, 1], tl.float32)
     accumulator = tl.zeros([BLOCK_Q, HEAD_DIM], tl.float32)
@@ -43,11 +46,11 @@ def flash_kernel(
         for first in range(whole if MASKED else 0, stop if MASKED else whole, BLOCK_K):
             key = first + tl.arange(0, BLOCK_K)[:, None]
             if MASKED:
-                keys = tl.load(k + key * k_row + column * k_column, key < seq_k, 0.0).to(tl.float32)
-                values = tl.load(v + key * v_row + column * v_column, key < seq_k, 0.0).to(tl.float32)
+                keys = tl.load(k + key * k_row_stride + column * k_column_stride, key < seq_k, 0.0).to(tl.float32)
+                values = tl.load(v + key * v_row_stride + column * v_column_stride, key < seq_k, 0.0).to(tl.float32)
             else:
-                keys = tl.load(k + key * k_row + column * k_column).to(tl.float32)
-                values = tl.load(v + key * v_row + column * v_column).to(tl.float32)
+                keys = tl.load(k + key * k_row_stride + column * k_column_stride).to(tl.float32)
+                values = tl.load(v + key * v_row_stride + column * v_column_stride).to(tl.float32)
             scores = tl.dot(queries, tl.trans(keys), input_precision="ieee")
             if MASKED:
                 hidden = tl.trans(key) >= (tl.minimum(seq_k, query + 1) if CAUSAL else seq_k)
@@ -60,7 +63,7 @@ def flash_kernel(
             accumulator = tl.dot(exponentials, values, accumulator * rescale, input_precision="ieee")
             running_max = new_max
     total = tl.maximum(running_sum, 1e-30)
-    out += tl.program_id(1) * out_head
-    lse += tl.program_id(1) * lse_head
-    tl.store(out + query * out_row + column * out_column, accumulator / total, query < seq_q)
-    tl.store(lse + query * lse_row, (running_max + tl.log2(total)) * 0.6931471805599453, query < seq_q)
+    out += tl.program_id(1) * out_head_stride
+    lse += tl.program_id(1) * lse_head_stride
+    tl.store(out + query * out_row_stride + column * out_column_stride, accumulator / total, query < seq_q)
+    tl.store(lse + query * lse_row_stride, (running_max + tl.log2(total)) * 0.6931471805599453, query < seq_q)

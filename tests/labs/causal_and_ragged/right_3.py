@@ -18,8 +18,10 @@ def flash_forward(
 @triton.jit
 def flash_kernel(
     q, k, v, out, lse,
-    q_head, q_row, q_column, k_head, k_row, k_column, v_head, v_row, v_column,
-    out_head, out_row, out_column, lse_head, lse_row, root, heads, seq_q, seq_k, causal,
+    q_head_stride, q_row_stride, q_column_stride, k_head_stride, k_row_stride, k_column_stride,
+    v_head_stride, v_row_stride, v_column_stride,
+    out_head_stride, out_row_stride, out_column_stride, lse_head_stride, lse_row_stride,
+    root, heads, seq_q, seq_k, causal,
     HEAD_DIM: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     head = tl.program_id(0) % heads
@@ -27,7 +29,9 @@ def flash_kernel(
     column = tl.arange(0, HEAD_DIM)
     seen = tl.where(causal == 1, tl.minimum(query + 1, seq_k), seq_k)  # how many keys each query sees
     real = (query < seq_q)[:, None]
-    queries = tl.load(q + head * q_head + query[:, None] * q_row + column[None, :] * q_column, real, 0.0)
+    queries = tl.load(
+        q + head * q_head_stride + query[:, None] * q_row_stride + column[None, :] * q_column_stride, real, 0.0
+    )
     queries = queries.to(tl.float32) / root
     lowest = -1e30  # in place of minus infinity: finite, so that no difference is NaN
     running_max = tl.full([BLOCK], lowest, tl.float32)
@@ -37,10 +41,14 @@ def flash_kernel(
     for turn in range(blocks):
         key = (blocks - 1 - turn) * BLOCK + tl.arange(0, BLOCK)
         keys = tl.load(
-            k + head * k_head + key[None, :] * k_row + column[:, None] * k_column, (key < seq_k)[None, :], 0.0
+            k + head * k_head_stride + key[None, :] * k_row_stride + column[:, None] * k_column_stride,
+            (key < seq_k)[None, :],
+            0.0,
         )
         values = tl.load(
-            v + head * v_head + key[:, None] * v_row + column[None, :] * v_column, (key < seq_k)[:, None], 0.0
+            v + head * v_head_stride + key[:, None] * v_row_stride + column[None, :] * v_column_stride,
+            (key < seq_k)[:, None],
+            0.0,
         )
         visible = key[None, :] < seen[:, None]
         scores = tl.where(visible, tl.dot(queries, keys.to(tl.float32), input_precision="ieee"), lowest)
@@ -54,5 +62,9 @@ def flash_kernel(
     nothing = running_sum == 0.0
     blend = accumulator / tl.where(nothing, 1.0, running_sum)[:, None]
     number = tl.where(nothing, -float("inf"), running_max + tl.log(tl.where(nothing, 1.0, running_sum)))
-    tl.store(out + head * out_head + query[:, None] * out_row + column[None, :] * out_column, blend, real)
-    tl.store(lse + head * lse_head + query * lse_row, number, query < seq_q)
+    tl.store(
+        out + head * out_head_stride + query[:, None] * out_row_stride + column[None, :] * out_column_stride,
+        blend,
+        real,
+    )
+    tl.store(lse + head * lse_head_stride + query * lse_row_stride, number, query < seq_q)

@@ -11,11 +11,26 @@ def copy(x: torch.Tensor, out: torch.Tensor) -> None:
 
 
 @triton.jit
-def copy_kernel(x, out, rows, columns, x_row, x_column, out_row, out_column, HEIGHT: tl.constexpr, WIDTH: tl.constexpr):
+def copy_kernel(
+    x,
+    out,
+    rows,
+    columns,
+    x_row_stride,
+    x_column_stride,
+    out_row_stride,
+    out_column_stride,
+    HEIGHT: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
     row = tl.program_id(0) * HEIGHT + tl.arange(0, HEIGHT)[:, None]
     column = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)[None, :]
     real = (row < rows) & (column < columns)
-    tl.store(out + row * out_row + column * out_column, tl.load(x + row * x_row + column * x_column, real), real)
+    tl.store(
+        out + row * out_row_stride + column * out_column_stride,
+        tl.load(x + row * x_row_stride + column * x_column_stride, real),
+        real,
+    )
 
 
 def transpose(x: torch.Tensor, out: torch.Tensor) -> None:
@@ -24,12 +39,21 @@ def transpose(x: torch.Tensor, out: torch.Tensor) -> None:
 
 @triton.jit
 def transpose_kernel(
-    x, out, rows, columns, x_row, x_column, out_row, out_column, HEIGHT: tl.constexpr, WIDTH: tl.constexpr
+    x,
+    out,
+    rows,
+    columns,
+    x_row_stride,
+    x_column_stride,
+    out_row_stride,
+    out_column_stride,
+    HEIGHT: tl.constexpr,
+    WIDTH: tl.constexpr,
 ):
     across = tl.cdiv(columns, WIDTH)
     for tile in range(tl.program_id(0), tl.cdiv(rows, HEIGHT) * across, tl.num_programs(0)):
         row = tile // across * HEIGHT + tl.arange(0, HEIGHT)
         column = tile % across * WIDTH + tl.arange(0, WIDTH)
         real = (row < rows)[:, None] & (column < columns)[None, :]
-        numbers = tl.load(x + row[:, None] * x_row + column[None, :] * x_column, real)
-        tl.store(out + row[:, None] * out_column + column[None, :] * out_row, numbers, real)
+        numbers = tl.load(x + row[:, None] * x_row_stride + column[None, :] * x_column_stride, real)
+        tl.store(out + row[:, None] * out_column_stride + column[None, :] * out_row_stride, numbers, real)

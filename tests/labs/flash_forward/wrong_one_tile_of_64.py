@@ -20,27 +20,32 @@ def flash_forward(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.
 @triton.jit
 def flash_kernel(
     q, k, v, out, lse,
-    q_head, q_row, q_column, k_head, k_row, k_column, v_head, v_row, v_column,
-    out_head, out_row, out_column, lse_head, lse_row, scale, seq_k,
+    q_head_stride, q_row_stride, q_column_stride, k_head_stride, k_row_stride, k_column_stride,
+    v_head_stride, v_row_stride, v_column_stride,
+    out_head_stride, out_row_stride, out_column_stride, lse_head_stride, lse_row_stride, scale, seq_k,
     HEAD_DIM: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     head = tl.program_id(1)
     query = tl.program_id(0) * BLOCK_Q + tl.arange(0, BLOCK_Q)
     column = tl.arange(0, HEAD_DIM)
 
-    queries = tl.load(q + head * q_head + query[:, None] * q_row + column[None, :] * q_column)
+    queries = tl.load(q + head * q_head_stride + query[:, None] * q_row_stride + column[None, :] * q_column_stride)
     key = tl.arange(0, 64)
     real = key < seq_k
-    keys = tl.load(k + head * k_head + key[:, None] * k_row + column[None, :] * k_column, real[:, None], 0.0)
+    keys = tl.load(
+        k + head * k_head_stride + key[:, None] * k_row_stride + column[None, :] * k_column_stride, real[:, None], 0.0
+    )
     scores = tl.dot(queries, tl.trans(keys), input_precision="ieee") * scale
     scores = tl.where(real[None, :], scores, -float("inf"))
     running_max = tl.max(scores, 1)
     exponentials = tl.exp(scores - running_max[:, None])
     running_sum = tl.sum(exponentials, 1)
-    values = tl.load(v + head * v_head + key[:, None] * v_row + column[None, :] * v_column, real[:, None], 0.0)
+    values = tl.load(
+        v + head * v_head_stride + key[:, None] * v_row_stride + column[None, :] * v_column_stride, real[:, None], 0.0
+    )
     accumulator = tl.dot(exponentials.to(values.dtype), values, input_precision="ieee")
 
     # Only now divide.
-    places = head * out_head + query[:, None] * out_row + column[None, :] * out_column
+    places = head * out_head_stride + query[:, None] * out_row_stride + column[None, :] * out_column_stride
     tl.store(out + places, accumulator / running_sum[:, None])
-    tl.store(lse + head * lse_head + query * lse_row, running_max + tl.log(running_sum))
+    tl.store(lse + head * lse_head_stride + query * lse_row_stride, running_max + tl.log(running_sum))

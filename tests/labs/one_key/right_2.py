@@ -19,22 +19,25 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tens
 @triton.jit
 def attention_kernel(
     q, k, v, out,
-    q_head, q_row, q_column, k_head, k_row, k_column,
-    v_head, v_row, v_column, out_head, out_row, out_column,
+    q_head_stride, q_row_stride, q_column_stride, k_head_stride, k_row_stride, k_column_stride,
+    v_head_stride, v_row_stride, v_column_stride, out_head_stride, out_row_stride, out_column_stride,
     scale, seq_q, seq_k, head_dim, PADDED_DIM: tl.constexpr, ROW: tl.constexpr,
 ):  # fmt: skip
     head = tl.program_id(0) // seq_q
     row = tl.program_id(0) - head * seq_q
     column = tl.arange(0, PADDED_DIM)
     real = column < head_dim
-    query = tl.load(q + head * q_head + row * q_row + column * q_column, real, 0.0).to(tl.float32) * scale
+    query = (
+        tl.load(q + head * q_head_stride + row * q_row_stride + column * q_column_stride, real, 0.0).to(tl.float32)
+        * scale
+    )
 
     running_max = -float("inf")
     running_sum = 0.0
     output = tl.zeros([PADDED_DIM], tl.float32)
     for _ in range(seq_k):
-        key = tl.load(k + head * k_head + column * k_column, real, 0.0).to(tl.float32)
-        value = tl.load(v + head * v_head + column * v_column, real, 0.0).to(tl.float32)
+        key = tl.load(k + head * k_head_stride + column * k_column_stride, real, 0.0).to(tl.float32)
+        value = tl.load(v + head * v_head_stride + column * v_column_stride, real, 0.0).to(tl.float32)
         score = tl.sum(query * key)
         new_max = tl.maximum(running_max, score)
         rescale = tl.exp(running_max - new_max)
@@ -42,7 +45,11 @@ def attention_kernel(
         running_sum = running_sum * rescale + power
         output = output * rescale + power * value
         running_max = new_max
-        k += k_row
-        v += v_row
+        k += k_row_stride
+        v += v_row_stride
     output /= tl.where(running_sum == 0.0, 1.0, running_sum)
-    tl.store(out + head * out_head + row * out_row + column * out_column, output.to(out.dtype.element_ty), real)
+    tl.store(
+        out + head * out_head_stride + row * out_row_stride + column * out_column_stride,
+        output.to(out.dtype.element_ty),
+        real,
+    )

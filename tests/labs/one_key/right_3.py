@@ -19,29 +19,33 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tens
 @triton.jit
 def attention_kernel(
     q, k, v, out,
-    q_head, q_row, q_column, k_head, k_row, k_column,
-    v_head, v_row, v_column, out_head, out_row, out_column,
+    q_head_stride, q_row_stride, q_column_stride, k_head_stride, k_row_stride, k_column_stride,
+    v_head_stride, v_row_stride, v_column_stride, out_head_stride, out_row_stride, out_column_stride,
     scale, seq_q, seq_k, head_dim, PADDED_DIM: tl.constexpr, ROW: tl.constexpr,
 ):  # fmt: skip
     row, head = tl.program_id(0), tl.program_id(1)
-    q += head * q_head + row * q_row
-    k += head * k_head
-    v += head * v_head
+    q += head * q_head_stride + row * q_row_stride
+    k += head * k_head_stride
+    v += head * v_head_stride
     column = tl.arange(0, PADDED_DIM)
     real = column < head_dim
-    query = tl.load(q + column * q_column, real, 0.0).to(tl.float32)
+    query = tl.load(q + column * q_column_stride, real, 0.0).to(tl.float32)
 
     largest = -1e38
     for key_number in range(seq_k):
-        key = tl.load(k + key_number * k_row + column * k_column, real, 0.0).to(tl.float32)
+        key = tl.load(k + key_number * k_row_stride + column * k_column_stride, real, 0.0).to(tl.float32)
         largest = tl.maximum(largest, tl.sum(query * key) * scale)
     total = 0.0
     output = tl.zeros([PADDED_DIM], tl.float32)
     for key_number in range(seq_k):
-        key = tl.load(k + key_number * k_row + column * k_column, real, 0.0).to(tl.float32)
-        value = tl.load(v + key_number * v_row + column * v_column, real, 0.0).to(tl.float32)
+        key = tl.load(k + key_number * k_row_stride + column * k_column_stride, real, 0.0).to(tl.float32)
+        value = tl.load(v + key_number * v_row_stride + column * v_column_stride, real, 0.0).to(tl.float32)
         power = tl.exp(tl.sum(query * key) * scale - largest)
         total += power
         output += power * value
     output /= tl.where(total > 0.0, total, 1.0)
-    tl.store(out + head * out_head + row * out_row + column * out_column, output.to(out.dtype.element_ty), real)
+    tl.store(
+        out + head * out_head_stride + row * out_row_stride + column * out_column_stride,
+        output.to(out.dtype.element_ty),
+        real,
+    )

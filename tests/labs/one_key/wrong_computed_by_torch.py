@@ -24,17 +24,17 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tens
 @triton.jit
 def attention_kernel(
     q, k, v, out,
-    q_head, q_row, q_column, k_head, k_row, k_column,
-    v_head, v_row, v_column, out_head, out_row, out_column,
+    q_head_stride, q_row_stride, q_column_stride, k_head_stride, k_row_stride, k_column_stride,
+    v_head_stride, v_row_stride, v_column_stride, out_head_stride, out_row_stride, out_column_stride,
     scale, seq_q, seq_k, head_dim, PADDED_DIM: tl.constexpr, ROW: tl.constexpr,
 ):  # fmt: skip
     head = tl.program_id(0) // seq_q
     query_number = tl.program_id(0) % seq_q
     column = tl.arange(0, PADDED_DIM)
     real = column < head_dim
-    own_query = q + head * q_head + query_number * q_row
-    query = tl.load(own_query + column * q_column, mask=real, other=0.0).to(tl.float32)
+    own_query = q + head * q_head_stride + query_number * q_row_stride
+    query = tl.load(own_query + column * q_column_stride, mask=real, other=0.0).to(tl.float32)
 
     output = query
-    own_output = out + head * out_head + query_number * out_row
-    tl.store(own_output + column * out_column, output.to(out.dtype.element_ty), mask=real)
+    own_output = out + head * out_head_stride + query_number * out_row_stride
+    tl.store(own_output + column * out_column_stride, output.to(out.dtype.element_ty), mask=real)

@@ -19,8 +19,8 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tens
 @triton.jit
 def attention_kernel(
     q, k, v, out,
-    q_head, q_row, q_column, k_head, k_row, k_column,
-    v_head, v_row, v_column, out_head, out_row, out_column,
+    q_head_stride, q_row_stride, q_column_stride, k_head_stride, k_row_stride, k_column_stride,
+    v_head_stride, v_row_stride, v_column_stride, out_head_stride, out_row_stride, out_column_stride,
     scale, seq_q, seq_k, head_dim, PADDED_DIM: tl.constexpr, ROW: tl.constexpr,
 ):  # fmt: skip
     head = tl.program_id(0) // seq_q
@@ -28,13 +28,13 @@ def attention_kernel(
     real = column < head_dim
     place = tl.arange(0, ROW)
     for query_number in range(seq_q):
-        own_query = q + head * q_head + query_number * q_row
-        query = tl.load(own_query + column * q_column, mask=real, other=0.0).to(tl.float32)
+        own_query = q + head * q_head_stride + query_number * q_row_stride
+        query = tl.load(own_query + column * q_column_stride, mask=real, other=0.0).to(tl.float32)
 
         scores = tl.full([ROW], -float("inf"), tl.float32)  # multiply
         for key_number in range(seq_k):
-            own_key = k + head * k_head + key_number * k_row
-            key = tl.load(own_key + column * k_column, mask=real, other=0.0).to(tl.float32)
+            own_key = k + head * k_head_stride + key_number * k_row_stride
+            key = tl.load(own_key + column * k_column_stride, mask=real, other=0.0).to(tl.float32)
             scores = tl.where(place == key_number, tl.sum(query * key) * scale, scores)
 
         exponentials = tl.exp(scores - tl.max(scores))  # squish
@@ -42,8 +42,8 @@ def attention_kernel(
 
         output = tl.zeros([PADDED_DIM], tl.float32)  # multiply
         for key_number in range(seq_k):
-            own_value = v + head * v_head + key_number * v_row
-            value = tl.load(own_value + column * v_column, mask=real, other=0.0).to(tl.float32)
+            own_value = v + head * v_head_stride + key_number * v_row_stride
+            value = tl.load(own_value + column * v_column_stride, mask=real, other=0.0).to(tl.float32)
             output += tl.sum(tl.where(place == key_number, weights, 0.0)) * value
-        own_output = out + head * out_head + query_number * out_row
-        tl.store(own_output + column * out_column, output.to(out.dtype.element_ty), mask=real)
+        own_output = out + head * out_head_stride + query_number * out_row_stride
+        tl.store(own_output + column * out_column_stride, output.to(out.dtype.element_ty), mask=real)

@@ -12,7 +12,7 @@ def merge_parts(part_out, part_lse, out, lse) -> None:
 
 
 @triton.jit
-def merge_kernel(part_out, part_lse, out, lse, splits, out_row, HEAD_DIM: tl.constexpr, SPLITS: tl.constexpr):
+def merge_kernel(part_out, part_lse, out, lse, splits, out_row_stride, HEAD_DIM: tl.constexpr, SPLITS: tl.constexpr):
     sequence = tl.program_id(0)
     largest = -float("inf")
     for piece in range(splits):
@@ -25,7 +25,7 @@ def merge_kernel(part_out, part_lse, out, lse, splits, out_row, HEAD_DIM: tl.con
         weight = tl.where(one == -float("inf"), 0.0, tl.exp(one - largest))
         total += weight
         blend += weight * tl.load(part_out + (sequence * splits + piece) * HEAD_DIM + column)
-    tl.store(out + sequence * out_row + column, blend / tl.where(total > 0.0, total, 1.0))
+    tl.store(out + sequence * out_row_stride + column, blend / tl.where(total > 0.0, total, 1.0))
     tl.store(lse + sequence, tl.where(total > 0.0, largest + tl.log(total), -float("inf")))
 
 
@@ -41,7 +41,7 @@ def decode_parts(q, keys, values, page_table, lengths, part_out, part_lse, scale
 @triton.jit
 def decode_kernel(
     q, keys, values, page_table, lengths, part_out, part_lse, scale, splits,
-    q_row, key_page, key_row, value_page, value_row, table_row,
+    q_row_stride, key_page_stride, key_row_stride, value_page_stride, value_row_stride, table_row_stride,
     HEAD_DIM: tl.constexpr, PAGE_SIZE: tl.constexpr,
 ):  # fmt: skip
     sequence, piece = tl.program_id(0), tl.program_id(1)
@@ -50,21 +50,21 @@ def decode_kernel(
     tokens_per_piece = tl.cdiv(tl.cdiv(length, PAGE_SIZE), splits) * PAGE_SIZE
     stop = tl.minimum(piece * tokens_per_piece + tokens_per_piece, length)
     column = tl.arange(0, HEAD_DIM)[None, :]
-    query = tl.load(q + sequence * q_row + column).to(tl.float32) * (scale * 1.4426950408889634)
+    query = tl.load(q + sequence * q_row_stride + column).to(tl.float32) * (scale * 1.4426950408889634)
     largest = tl.full([1], -float("inf"), tl.float32)
     total = tl.zeros([1], tl.float32)
     blend = tl.zeros([HEAD_DIM], tl.float32)
     for first in range(piece * tokens_per_piece, stop, BLOCK):
         token = first + tl.arange(0, BLOCK)
         real = token < stop
-        page = tl.load(page_table + sequence * table_row + token // PAGE_SIZE, real, 0)[:, None]
+        page = tl.load(page_table + sequence * table_row_stride + token // PAGE_SIZE, real, 0)[:, None]
         row = (token % PAGE_SIZE)[:, None]
-        some_keys = tl.load(keys + page * key_page + row * key_row + column, real[:, None], 0.0)
+        some_keys = tl.load(keys + page * key_page_stride + row * key_row_stride + column, real[:, None], 0.0)
         scores = tl.where(real, tl.sum(some_keys.to(tl.float32) * query, 1), -float("inf"))
         new = tl.maximum(largest, tl.max(scores, 0))
         weights = tl.exp2(scores - new)
         rescale = tl.exp2(largest - new)
-        some_values = tl.load(values + page * value_page + row * value_row + column, real[:, None], 0.0)
+        some_values = tl.load(values + page * value_page_stride + row * value_row_stride + column, real[:, None], 0.0)
         blend = blend * rescale + tl.sum(weights[:, None] * some_values, 0)
         total = total * rescale + tl.sum(weights, 0)
         largest = new

@@ -8,7 +8,7 @@ from functools import partial
 import torch
 
 from scripts.labs.catalogue.access_checks import loads_whole_table
-from scripts.labs.catalogue.backward import truth
+from scripts.labs.catalogue.backward import reference
 from scripts.labs.catalogue.backward.mistakes import DELTA_MISTAKES, DV_MISTAKES
 from scripts.labs.catalogue.backward.mistakes_of_dq_and_dk import DK_MISTAKES, DQ_MISTAKES
 from scripts.labs.lab import Case, Task, normal
@@ -22,7 +22,7 @@ def tables(
     q, k, v, dout = (each.to(dtype) for each in (random_tables[0] * factor, *random_tables[1:]))
     scale = 1 / math.sqrt(d)
     scores = q.double() @ k.double().T * scale
-    hidden = ~truth.visible(scores, causal)
+    hidden = ~reference.visible(scores, causal)
     hidden[list(masked_queries)] = True
     scores = scores.masked_fill(hidden, -torch.inf)
     lse = scores.logsumexp(1)
@@ -69,33 +69,33 @@ queries_streamed = partial(loads_whole_table, streamed=("q", "dout"))
 TASKS = (
     Task(
         "backward_dv",
-        truth.dv_of,
+        reference.dv_of,
         cases(DV_ARGUMENTS, "dv", "k"),
         DV_MISTAKES,
-        error_scale=truth.error_scale_of_dv,
+        error_scale=reference.error_scale_of_dv,
         check_accesses=queries_streamed,
     ),
     Task(
         "backward_delta",
-        truth.delta_of,
+        reference.delta_of,
         cases(("out", "dout"), "delta", "delta"),
         DELTA_MISTAKES,
-        error_scale=truth.error_scale_of_delta,
+        error_scale=reference.error_scale_of_delta,
     ),
     Task(
         "backward_dq",
-        truth.dq_of,
+        reference.dq_of,
         cases(DQ_AND_DK_ARGUMENTS, "dq", "q"),
         DQ_MISTAKES,
-        error_scale=truth.error_scale_of_dq,
+        error_scale=reference.error_scale_of_dq,
         check_accesses=loads_whole_table,
     ),
     Task(
         "backward_dk",
-        truth.dk_of,
+        reference.dk_of,
         cases(DQ_AND_DK_ARGUMENTS, "dk", "k"),
         DK_MISTAKES,
-        error_scale=truth.error_scale_of_dk,
+        error_scale=reference.error_scale_of_dk,
         check_accesses=queries_streamed,
     ),
 )

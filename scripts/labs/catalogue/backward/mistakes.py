@@ -1,4 +1,4 @@
-"""What people get wrong of dV and of delta."""
+"""Wrong implementations of lab 11's dV and delta, each with what its author is told."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue import headings
-from scripts.labs.catalogue.backward.truth import INF, dv_of, scores_of, weights_of
+from scripts.labs.catalogue.backward.reference import INF, dv_of, scores_of, weights_of
 from scripts.labs.lab import Mistake, widen
 
 BLOCK_Q = 16  # as the start file has it
@@ -176,7 +176,7 @@ def down_the_columns(out: Tensor, dout: Tensor) -> Tensor:
 
 DELTA_MISTAKES = (
     Mistake(
-        "columns",
+        "down-the-columns",
         "The products are summed down the columns of the tile, and a row has its sum: axis 1.",
         headings.BACKWARD,
         down_the_columns,

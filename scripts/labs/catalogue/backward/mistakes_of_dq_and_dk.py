@@ -1,4 +1,4 @@
-"""What people get wrong of dQ and of dK, which share dscores."""
+"""Wrong implementations of lab 11's dQ and dK, which share dscores, each with what its author is told."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from scripts.labs.catalogue.backward.mistakes import (
     round_to_fp16,
     weights_of_masked_queries,
 )
-from scripts.labs.catalogue.backward.truth import dk_of, dq_of, dscores_of, scores_of, weights_of
+from scripts.labs.catalogue.backward.reference import dk_of, dq_of, dscores_of, scores_of, weights_of
 from scripts.labs.lab import Mistake, widen
 
 BLOCK_K = 32  # as the start file has it

@@ -40,14 +40,15 @@ def backward_dv(q, k, lse, dout, dv, scale: float, causal: bool) -> None:
 
 @triton.jit
 def dv_kernel(
-    q, k, lse, dout, dv, q_row, k_row, dout_row, dv_row, seq_q, seq_k, scale,
+    q, k, lse, dout, dv, q_row_stride, k_row_stride, dout_row_stride, dv_row_stride,
+    seq_q, seq_k, scale,
     HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """A block of keys: streams all queries past it, and adds up what each owes.
 
     q, k, lse, dout, dv: pointers
-    q_row, …: how many numbers from one row of a table to its next
+    *_stride: how far apart in memory neighbouring rows are, in numbers
     """
     raise NotImplementedError("write me")
 
@@ -66,7 +67,7 @@ def backward_delta(out, dout, delta) -> None:
 
 @triton.jit
 def delta_kernel(
-    out, dout, delta, out_row, dout_row, seq_q,
+    out, dout, delta, out_row_stride, dout_row_stride, seq_q,
     HEAD_DIM: tl.constexpr, BLOCK_Q: tl.constexpr,
 ):  # fmt: skip
     """A block of rows, a number for each."""
@@ -95,8 +96,8 @@ def backward_dq(q, k, v, dout, lse, delta, dq, scale: float, causal: bool) -> No
 
 @triton.jit
 def dq_kernel(
-    q, k, v, dout, lse, delta, dq, q_row, k_row, v_row, dout_row, dq_row,
-    seq_q, seq_k, scale,
+    q, k, v, dout, lse, delta, dq, q_row_stride, k_row_stride, v_row_stride,
+    dout_row_stride, dq_row_stride, seq_q, seq_k, scale,
     HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
@@ -123,8 +124,8 @@ def backward_dk(q, k, v, dout, lse, delta, dk, scale: float, causal: bool) -> No
 
 @triton.jit
 def dk_kernel(
-    q, k, v, dout, lse, delta, dk, q_row, k_row, v_row, dout_row, dk_row,
-    seq_q, seq_k, scale,
+    q, k, v, dout, lse, delta, dk, q_row_stride, k_row_stride, v_row_stride,
+    dout_row_stride, dk_row_stride, seq_q, seq_k, scale,
     HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from scripts.labs.catalogue.access_checks import loads_whole_table
 from scripts.labs.catalogue.causal_and_ragged.mistakes import MISTAKES
-from scripts.labs.catalogue.causal_and_ragged.truth import error_scale, flash, roundings
+from scripts.labs.catalogue.causal_and_ragged.reference import error_scale, flash, roundings
 from scripts.labs.grading.accesses import Access, program_name
 from scripts.labs.lab import SEEDS, Case, Task, normal
 

@@ -1,11 +1,11 @@
-"""What people get wrong of masks and ragged ends."""
+"""Wrong implementations of lab 10, of masks and ragged ends, each with what its author is told."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from scripts.labs.catalogue import headings
-from scripts.labs.catalogue.causal_and_ragged.truth import INF, flash
+from scripts.labs.catalogue.causal_and_ragged.reference import INF, flash
 from scripts.labs.catalogue.causal_and_ragged.wrong_implementations import (
     BLOCK,
     NO_TILE_READ,
@@ -14,14 +14,14 @@ from scripts.labs.catalogue.causal_and_ragged.wrong_implementations import (
     empty_row_divided,
     empty_row_lse_zero,
     empty_row_unwritten,
-    last_partial_block_missing,
-    last_rows_unwritten,
+    last_keys_missing,
+    last_queries_missing,
     mask_mirrored,
     masked_to_zero,
     masked_to_zero_everywhere,
     maximum_from_zero,
     not_rescaled,
-    padded,
+    padding_counts,
     programs_swapped,
     unless_causal,
     with_mask,
@@ -35,13 +35,13 @@ MISTAKES = (
         "In the last block, places without a key count as keys whose score is 0, and e⁰ is 1: their score has to be "
         "minus infinity.",
         headings.BLOCK_OF_SCORES,
-        padded,
+        padding_counts,
     ),
     Mistake(
         "last-keys-missing",
         "The keys of the last block, which is not full, are missing.",
         headings.BLOCK_OF_SCORES,
-        last_partial_block_missing,
+        last_keys_missing,
     ),
     Mistake(
         "keys-end-with-queries",
@@ -54,7 +54,7 @@ MISTAKES = (
         "The rows of the last block of queries, which is not full, are never written: round the number of blocks "
         "up, and mask the rows by the number of queries, not of keys.",
         headings.BLOCK_OF_SCORES,
-        last_rows_unwritten,
+        last_queries_missing,
     ),
     Mistake(
         "not-causal",
@@ -158,13 +158,13 @@ MISTAKES = (
         ),
     ),
     Mistake(
-        "hidden-is-zero",
+        "masked-to-zero",
         "A hidden score is set to 0, and e⁰ is 1: it has to be minus infinity.",
         headings.MASKS,
         masked_to_zero,
     ),
     Mistake(
-        "hidden-is-zero-everywhere",
+        "masked-to-zero-everywhere",
         "A hidden score is set to 0, and e⁰ is 1: it has to be minus infinity.",
         headings.MASKS,
         masked_to_zero_everywhere,
@@ -190,19 +190,19 @@ MISTAKES = (
         maximum_from_zero(True),
     ),
     Mistake(
-        "nothing-seen",
+        "empty-row-divided",
         "A query that has seen no key is 0 divided by 0, and 0 is wanted.",
         headings.MERGING,
         empty_row_divided,
     ),
     Mistake(
-        "lse-of-nothing",
+        "empty-row-lse-zero",
         "The lse of a query that has seen no key is 0, and minus infinity is wanted.",
         headings.MERGING,
         empty_row_lse_zero,
     ),
     Mistake(
-        "nothing-written",
+        "empty-row-unwritten",
         "Where there is no key nothing is written, and a query that sees no key gets 0 and the lse -inf.",
         headings.MERGING,
         empty_row_unwritten,

@@ -22,8 +22,11 @@ def flash_forward(
 @triton.jit
 def flash_kernel(
     q, k, v, out, lse,
-    q_head, q_row, q_column, k_head, k_row, k_column, v_head, v_row, v_column,
-    out_head, out_row, out_column, lse_head, lse_row, scale, seq_q, seq_k,
+    q_head_stride, q_row_stride, q_column_stride,
+    k_head_stride, k_row_stride, k_column_stride,
+    v_head_stride, v_row_stride, v_column_stride,
+    out_head_stride, out_row_stride, out_column_stride,
+    lse_head_stride, lse_row_stride, scale, seq_q, seq_k,
     HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     head = tl.program_id(1)
@@ -33,7 +36,7 @@ def flash_kernel(
     row = tl.arange(0, BLOCK_K)
     column = tl.arange(0, HEAD_DIM)
 
-    places = head * q_head + query[:, None] * q_row + column[None, :] * q_column
+    places = head * q_head_stride + query[:, None] * q_row_stride + column[None, :] * q_column_stride
     queries = tl.load(q + places, mask=real_query[:, None], other=0.0)
     running_max = tl.full([BLOCK_Q], -float("inf"), tl.float32)
     running_sum = tl.zeros([BLOCK_Q], tl.float32)
@@ -46,7 +49,7 @@ def flash_kernel(
     for first in range(0, stop, BLOCK_K):
         key = first + row
         real_key = key < seq_k
-        places = head * k_head + key[:, None] * k_row + column[None, :] * k_column
+        places = head * k_head_stride + key[:, None] * k_row_stride + column[None, :] * k_column_stride
         keys = tl.load(k + places, mask=real_key[:, None], other=0.0)
         scores = tl.dot(queries, tl.trans(keys), input_precision="ieee") * scale
         visible = real_key[None, :]
@@ -60,13 +63,13 @@ def flash_kernel(
         running_max = new_max
         running_sum = running_sum * rescale + tl.sum(exponentials, 1)
 
-        places = head * v_head + key[:, None] * v_row + column[None, :] * v_column
+        places = head * v_head_stride + key[:, None] * v_row_stride + column[None, :] * v_column_stride
         values = tl.load(v + places, mask=real_key[:, None], other=0.0)
         blend = tl.dot(exponentials.to(values.dtype), values, input_precision="ieee")
         accumulator = accumulator * rescale[:, None] + blend
 
     # Without any key the sum is 0.
     safe_sum = tl.where(running_sum == 0.0, 1.0, running_sum)
-    places = head * out_head + query[:, None] * out_row + column[None, :] * out_column
+    places = head * out_head_stride + query[:, None] * out_row_stride + column[None, :] * out_column_stride
     tl.store(out + places, accumulator / safe_sum[:, None], mask=real_query[:, None])
-    tl.store(lse + head * lse_head + query * lse_row, running_max + tl.log(safe_sum), mask=real_query)
+    tl.store(lse + head * lse_head_stride + query * lse_row_stride, running_max + tl.log(safe_sum), mask=real_query)

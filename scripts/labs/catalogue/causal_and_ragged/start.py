@@ -41,15 +41,19 @@ def flash_forward(
 @triton.jit
 def flash_kernel(
     q, k, v, out, lse,
-    q_head, q_row, q_column, k_head, k_row, k_column, v_head, v_row, v_column,
-    out_head, out_row, out_column, lse_head, lse_row, scale, seq_q, seq_k,
+    q_head_stride, q_row_stride, q_column_stride,
+    k_head_stride, k_row_stride, k_column_stride,
+    v_head_stride, v_row_stride, v_column_stride,
+    out_head_stride, out_row_stride, out_column_stride,
+    lse_head_stride, lse_row_stride, scale, seq_q, seq_k,
     HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """A block of BLOCK_Q queries of one head: its rows of out and of lse.
 
     q, k, v, out, lse: pointers
-    *_head, *_row, *_column: how many numbers to step over for the next of each
+    *_stride: how far apart in memory neighbouring heads, rows or columns are, in
+        numbers
     scale: 1/√d
     tl.program_id(0): which block of queries   tl.program_id(1): which head
 

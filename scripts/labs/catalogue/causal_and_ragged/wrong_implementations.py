@@ -1,4 +1,4 @@
-"""Masks and ragged ends gone wrong: another mask, other scores in place of -inf, keys that are padded or left out."""
+"""Wrong implementations of masks and ragged ends: other masks, other hidden scores, keys padded or left out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue.causal_and_ragged.truth import (
+from scripts.labs.catalogue.causal_and_ragged.reference import (
     INF,
     OutputAndLse,
     attention,
@@ -81,21 +81,21 @@ def mask_mirrored(every_tile: bool, guarded: bool) -> Callable[..., OutputAndLse
     return implementation
 
 
-def padded(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
+def padding_counts(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
     """Places behind the last key count as keys of zeros."""
     padding = -k.shape[-2] % BLOCK
     k, v = (torch.cat([x, x.new_zeros(*x.shape[:-2], padding, x.shape[-1])], -2) for x in (k, v))
     return flash(q, k, v, is_causal)
 
 
-def last_partial_block_missing(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
+def last_keys_missing(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
     """The keys of the last block, which is not full, are missing."""
     full_length = k.shape[-2] // BLOCK * BLOCK
     output_and_lse = flash(q, k[..., :full_length, :], v[..., :full_length, :], is_causal)
     return output_and_lse if full_length else (output_and_lse[0] / 0.0, output_and_lse[1])
 
 
-def last_rows_unwritten(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
+def last_queries_missing(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
     out, lse = flash(q, k, v, is_causal)
     unwritten = torch.arange(q.shape[-2]) >= q.shape[-2] // BLOCK * BLOCK
     return out.masked_fill(unwritten[:, None], torch.nan), lse.masked_fill(unwritten, torch.nan)

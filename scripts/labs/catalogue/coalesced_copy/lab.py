@@ -148,13 +148,13 @@ COPY_MISTAKES = (
     ),
     Mistake(
         "first-row-repeated",
-        "Each row is the first one: the row's number times x_row is missing from the address that is read.",
+        "Each row is the first one: the address lacks the row's number times x_row_stride.",
         headings.LIBRARY_KERNEL,
         lambda x: x[:1].expand_as(x),
     ),
     Mistake(
         "first-column-repeated",
-        "Each column is the first one: the column's number times x_column is missing from the address that is read.",
+        "Each column is the first one: the address lacks the column's number times x_column_stride.",
         headings.LIBRARY_KERNEL,
         lambda x: x[:, :1].expand_as(x),
     ),
@@ -168,7 +168,7 @@ COPY_MISTAKES = (
 TRANSPOSE_MISTAKES = (
     Mistake(
         "not-turned",
-        "Nothing is turned: out[c, r] is wanted at x[r, c], so the row's number goes with out_column.",
+        "Nothing is turned: out[c, r] is wanted at x[r, c], so the row's number goes with out_column_stride.",
         headings.LIBRARY_KERNEL,
         lambda x: x.T.clone() if x.shape[0] != x.shape[1] else x,
     ),

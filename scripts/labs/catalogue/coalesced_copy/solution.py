@@ -15,13 +15,15 @@ def copy(x: torch.Tensor, out: torch.Tensor) -> None:
 
 
 @triton.jit
-def copy_kernel(x, out, rows, columns, x_row, x_column, out_row, out_column, BLOCK: tl.constexpr):
+def copy_kernel(
+    x, out, rows, columns, x_row_stride, x_column_stride, out_row_stride, out_column_stride, BLOCK: tl.constexpr
+):
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     real = place < rows * columns
     row = place // columns
     column = place % columns
-    numbers = tl.load(x + row * x_row + column * x_column, mask=real)
-    tl.store(out + row * out_row + column * out_column, numbers, mask=real)
+    numbers = tl.load(x + row * x_row_stride + column * x_column_stride, mask=real)
+    tl.store(out + row * out_row_stride + column * out_column_stride, numbers, mask=real)
 
 
 def transpose(x: torch.Tensor, out: torch.Tensor) -> None:
@@ -31,9 +33,11 @@ def transpose(x: torch.Tensor, out: torch.Tensor) -> None:
 
 
 @triton.jit
-def transpose_kernel(x, out, rows, columns, x_row, x_column, out_row, out_column, TILE: tl.constexpr):
+def transpose_kernel(
+    x, out, rows, columns, x_row_stride, x_column_stride, out_row_stride, out_column_stride, TILE: tl.constexpr
+):
     row = (tl.program_id(0) * TILE + tl.arange(0, TILE))[:, None]
     column = (tl.program_id(1) * TILE + tl.arange(0, TILE))[None, :]
     real = (row < rows) & (column < columns)
-    tile = tl.load(x + row * x_row + column * x_column, mask=real)
-    tl.store(out + column * out_row + row * out_column, tile, mask=real)
+    tile = tl.load(x + row * x_row_stride + column * x_column_stride, mask=real)
+    tl.store(out + column * out_row_stride + row * out_column_stride, tile, mask=real)

@@ -23,12 +23,12 @@ def copy(x: torch.Tensor, out: torch.Tensor) -> None:
 
 @triton.jit
 def copy_kernel(
-    x, out, rows, columns, x_row, x_column, out_row, out_column, BLOCK: tl.constexpr
+    x, out, rows, columns, x_row_stride, x_column_stride,
+    out_row_stride, out_column_stride, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """BLOCK numbers of the copy.
 
-    x_row, x_column, out_row, out_column: strides, how many numbers to step over for
-        the next row or column
+    *_stride: how far apart in memory neighbouring rows or columns are, in numbers
     """
     raise NotImplementedError("write me")
 
@@ -49,7 +49,8 @@ def transpose(x: torch.Tensor, out: torch.Tensor) -> None:
 
 @triton.jit
 def transpose_kernel(
-    x, out, rows, columns, x_row, x_column, out_row, out_column, TILE: tl.constexpr
+    x, out, rows, columns, x_row_stride, x_column_stride,
+    out_row_stride, out_column_stride, TILE: tl.constexpr,
 ):  # fmt: skip
     """One tile of x.
 

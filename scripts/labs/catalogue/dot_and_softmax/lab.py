@@ -80,7 +80,7 @@ DOT_MISTAKES = (
 )
 SOFTMAX_MISTAKES = (
     Mistake(
-        "overflow",
+        "without-maximum",
         "The maximum is not taken off first: e to the power of a large score is infinite in FP32, and of a very "
         "negative one 0, so that 0 is divided by 0.",
         headings.OVERFLOW,

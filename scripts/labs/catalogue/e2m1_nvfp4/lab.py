@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue.e2m1_nvfp4 import truth
+from scripts.labs.catalogue.e2m1_nvfp4 import reference
 from scripts.labs.catalogue.e2m1_nvfp4.mistakes import DECODE_MISTAKES, ENCODE_MISTAKES, PACK_MISTAKES
 from scripts.labs.catalogue.e2m1_nvfp4.mistakes_of_blocks import DEQUANTIZE_MISTAKES, QUANTIZE_MISTAKES
 from scripts.labs.lab import SEEDS, Case, Task, generator, normal
@@ -15,7 +15,7 @@ BY_HAND = [4.5, -2.25, 0, 0.93, 1.32, 3.7, 0.18, -0.57, 1, -0.1, 2, 0.3, -4.4, 3
 
 
 def encode_cases():
-    magnitudes, ties = torch.tensor(truth.MAGNITUDES), torch.tensor(truth.midpoints())
+    magnitudes, ties = torch.tensor(reference.MAGNITUDES), torch.tensor(reference.midpoints())
     yield Case("the eight marks", {"x": magnitudes})
     yield Case("the marks below 0", {"x": -magnitudes[1:]})
     yield Case("numbers between", {"x": torch.tensor([0.1, 0.3, 0.6, 0.9, 1.2, 1.4, 1.6, 2.2, 2.7, 3.4, 4.9, 5.1])})
@@ -74,7 +74,7 @@ def quantize_cases():
 
 def dequantize_cases():
     for name, table in named_tables().items():
-        packed, scales, tensor_scale = truth.quantize(table)
+        packed, scales, tensor_scale = reference.quantize(table)
         yield Case(name, {"packed": packed, "scales": scales, "tensor_scale": tensor_scale})
 
 
@@ -84,18 +84,23 @@ def no_common_scale(**inputs) -> Tensor:
 
 
 TASKS = (
-    Task("encode", truth.encode, encode_cases, ENCODE_MISTAKES, exact=True),
-    Task("decode", truth.decode, decode_cases, DECODE_MISTAKES, exact=True),
-    Task("pack", truth.pack, pack_cases, PACK_MISTAKES, exact=True),
+    Task("encode", reference.encode, encode_cases, ENCODE_MISTAKES, exact=True),
+    Task("decode", reference.decode, decode_cases, DECODE_MISTAKES, exact=True),
+    Task("pack", reference.pack, pack_cases, PACK_MISTAKES, exact=True),
     Task(
         "quantize",
-        truth.quantize,
+        reference.quantize,
         quantize_cases,
         QUANTIZE_MISTAKES,
         error_scale=no_common_scale,
         results=("packed", "scales", "tensor_scale"),
     ),
     Task(
-        "dequantize", truth.dequantize, dequantize_cases, DEQUANTIZE_MISTAKES, error_scale=no_common_scale, signed=True
+        "dequantize",
+        reference.dequantize,
+        dequantize_cases,
+        DEQUANTIZE_MISTAKES,
+        error_scale=no_common_scale,
+        signed=True,
     ),
 )

@@ -1,4 +1,4 @@
-"""What people get wrong of E2M1 and its codes, function by function."""
+"""Wrong implementations of lab 12's E2M1 codes, each with what its author is told, function by function."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue import headings
-from scripts.labs.catalogue.e2m1_nvfp4.truth import (
+from scripts.labs.catalogue.e2m1_nvfp4.reference import (
     MAGNITUDES,
     decode,
     encode,
@@ -36,7 +36,7 @@ def truncated(size: Tensor) -> Tensor:
     return sum((size >= magnitude).int() for magnitude in MAGNITUDES[1:])
 
 
-def without_sign(x: Tensor) -> Tensor:
+def no_sign(x: Tensor) -> Tensor:
     return round_half_even(x.float().abs()).to(torch.uint8)
 
 
@@ -71,7 +71,7 @@ ENCODE_MISTAKES = (
         partial(encode, rounded_by=ties_to_odd),
     ),
     Mistake(
-        "cut",
+        "truncated",
         "Numbers are cut off, not rounded: the nearest is wanted.",
         headings.E2M1,
         partial(encode, rounded_by=truncated),
@@ -82,7 +82,7 @@ ENCODE_MISTAKES = (
         headings.BIT_FIELDS,
         partial(encode, rounded_by=lambda size: (2 * size).round().clamp(max=7)),
     ),
-    Mistake("no-sign", "The sign is lost: it is the highest of the four bits.", headings.BIT_FIELDS, without_sign),
+    Mistake("no-sign", "The sign is lost: it is the highest of the four bits.", headings.BIT_FIELDS, no_sign),
     Mistake(
         "complement",
         "Negative codes count in two's complement. The sign is a bit of its own: 8 more, and the rest as without it.",
@@ -144,7 +144,7 @@ DECODE_MISTAKES = (
         lambda codes: torch.where(codes < 8, decode(codes), -decode((16 - codes.int()).clamp(max=7))),
     ),
     Mistake(
-        "minus-zero",
+        "without-minus-zero",
         "Code 8 is -0, and 0 stands there. A list of whole numbers has no -0: write 0.0 for its first number, or put "
         "the sign on last, by a product with -1.0.",
         headings.E2M1,

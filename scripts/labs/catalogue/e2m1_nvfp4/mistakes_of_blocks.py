@@ -1,4 +1,4 @@
-"""What people get wrong of NVFP4's blocks and their scales."""
+"""Wrong implementations of lab 12's NVFP4 blocks and scales, each with what its author is told."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue import headings
-from scripts.labs.catalogue.e2m1_nvfp4.truth import (
+from scripts.labs.catalogue.e2m1_nvfp4.reference import (
     BLOCK,
     decode,
     dequantize,
@@ -51,18 +51,18 @@ def zero_block_not_scaled(x: Tensor) -> tuple[Tensor, ...]:
     return packed.flatten(-2), scales, tensor_scale
 
 
-def without_signs(x: Tensor) -> tuple[Tensor, ...]:
+def sign_lost(x: Tensor) -> tuple[Tensor, ...]:
     packed, scales, tensor_scale = quantize(x)
     return packed & 0x77, scales, tensor_scale
 
 
-def scales_without_tensors(x: Tensor) -> tuple[Tensor, ...]:
+def scale_not_divided(x: Tensor) -> tuple[Tensor, ...]:
     """The scales of blocks are made as if there were no tensor scale, and it is returned all the same."""
     packed, scales, _ = quantize(x, tensor_divisor=None)
     return packed, scales, quantize(x)[2]
 
 
-def packed_high_first(x: Tensor) -> tuple[Tensor, ...]:
+def high_first(x: Tensor) -> tuple[Tensor, ...]:
     packed, scales, tensor_scale = quantize(x)
     return packed << 4 | packed >> 4, scales, tensor_scale
 
@@ -111,25 +111,23 @@ QUANTIZE_MISTAKES = (
         "The scale of a block is its largest magnitude over 6 alone: it is over the tensor's scale, too, since whoever "
         "reads it multiplies by both.",
         headings.NVFP4,
-        scales_without_tensors,
+        scale_not_divided,
     ),
     Mistake(
         "sign-lost",
         "The signs are lost: encode takes the quotients with their signs, not their magnitudes.",
         headings.NVFP4,
-        without_signs,
+        sign_lost,
     ),
     Mistake(
-        "whole-rows",
+        "one-scale-per-row",
         "All blocks of a row share one scale: each 16 numbers have their own.",
         headings.BLOCK_SCALES,
         one_scale_per_row,
     ),
+    Mistake("high-first", "The bytes are packed with the first code in the high half.", headings.NVFP4, high_first),
     Mistake(
-        "high-first", "The bytes are packed with the first code in the high half.", headings.NVFP4, packed_high_first
-    ),
-    Mistake(
-        "by-one-alone",
+        "zero-block-not-scaled",
         "Where a block's scale is 0, its numbers are divided by 1 alone: divide by the tensor's scale all the same, "
         "and all become 0.",
         headings.NVFP4,

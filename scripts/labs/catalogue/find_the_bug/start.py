@@ -228,20 +228,21 @@ def strided(q, k, v, out):
 @triton.jit
 def strided_kernel(
     q, k, v, out, seq_k,
-    q_row, q_column, k_row, k_column, v_row, v_column, out_row, out_column,
+    q_row_stride, q_column_stride, k_row_stride, k_column_stride,
+    v_row_stride, v_column_stride, out_row_stride, out_column_stride,
     D: tl.constexpr, ROW: tl.constexpr,
 ):  # fmt: skip
     column = tl.arange(0, D)
     key = tl.arange(0, ROW)
     real = key[:, None] < seq_k
-    query = tl.load(q + tl.program_id(0) * q_row + column * q_column)
-    keys = tl.load(k + key[:, None] * k_row + column * k_column, real, other=0.0)
-    values = tl.load(v + key[:, None] * k_row + column * v_column, real, other=0.0)
+    query = tl.load(q + tl.program_id(0) * q_row_stride + column * q_column_stride)
+    keys = tl.load(k + key[:, None] * k_row_stride + column * k_column_stride, real, other=0.0)
+    values = tl.load(v + key[:, None] * k_row_stride + column * v_column_stride, real, other=0.0)
     scores = tl.sum(query[None, :] * keys, 1) * 0.25
     scores = tl.where(key < seq_k, scores, float("-inf"))
     weights = tl.exp(scores - tl.max(scores, 0))
     row = tl.sum(weights[:, None] * values, 0) / tl.sum(weights, 0)
-    tl.store(out + tl.program_id(0) * out_row + column * out_column, row)
+    tl.store(out + tl.program_id(0) * out_row_stride + column * out_column_stride, row)
 
 
 def expose_merged() -> tuple[torch.Tensor, ...]:

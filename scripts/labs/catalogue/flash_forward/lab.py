@@ -7,7 +7,7 @@ from torch import Tensor
 
 from scripts.labs.catalogue.access_checks import loads_whole_table
 from scripts.labs.catalogue.flash_forward.mistakes import MISTAKES
-from scripts.labs.catalogue.flash_forward.truth import BLOCK, error_scale, flash, roundings
+from scripts.labs.catalogue.flash_forward.reference import BLOCK, error_scale, flash, roundings
 from scripts.labs.lab import SEEDS, Case, Task, normal
 
 

@@ -1,4 +1,4 @@
-"""What people get wrong of FlashAttention forward: of one tile first, then of the loop, the blocks and the heads."""
+"""Wrong implementations of lab 9, each with what its author is told: one tile first, then loop, blocks and heads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import torch
 
 from scripts.labs.catalogue import headings
 from scripts.labs.catalogue.flash_forward.mistakes_of_one_tile import ONE_TILE_MISTAKES
-from scripts.labs.catalogue.flash_forward.truth import flash
+from scripts.labs.catalogue.flash_forward.reference import flash
 from scripts.labs.catalogue.flash_forward.wrong_implementations import (
     blocks_overlap,
     blockwise,
@@ -14,12 +14,12 @@ from scripts.labs.catalogue.flash_forward.wrong_implementations import (
     first_block_repeated,
     first_head_repeated,
     in_fp32,
+    last_block_missing,
     only_blocks,
     only_first_head_written,
     only_first_query_block_written,
     rescale_factor,
     softmax_per_block,
-    without_last_block,
 )
 from scripts.labs.lab import Mistake
 
@@ -71,9 +71,9 @@ MISTAKES = (
         blockwise(divided_each_block=True),
     ),
     Mistake(
-        "softmax-a-block",
+        "softmax-per-block",
         "Softmax is taken of each block by itself, so the shares of each block add up to 1.",
-        headings.SOFTMAX_A_BLOCK,
+        headings.SOFTMAX_PER_BLOCK,
         softmax_per_block,
     ),
     Mistake(
@@ -86,7 +86,7 @@ MISTAKES = (
         "last-block-missing",
         "The last block of keys is missing: the loop ends too early.",
         headings.KEY_LOOP,
-        without_last_block,
+        last_block_missing,
     ),
     Mistake(
         "last-block-only",
@@ -113,13 +113,13 @@ MISTAKES = (
         lambda q, k, v: flash(q, k, first_block_repeated(v)),
     ),
     Mistake(
-        "first-queries",
+        "only-first-query-block-written",
         "Every program works on the first block of queries: ask tl.program_id(0) which one is its own.",
         headings.KEY_LOOP,
         only_first_query_block_written,
     ),
     Mistake(
-        "number-not-times-block",
+        "blocks-overlap",
         "A program's queries begin at its number, and they begin at its number times BLOCK_Q: the blocks overlap, and "
         "the last rows are never written.",
         headings.KEY_LOOP,
@@ -132,7 +132,7 @@ MISTAKES = (
         lambda q, k, v: flash(first_block_repeated(q), k, v),
     ),
     Mistake(
-        "first-head",
+        "only-first-head-written",
         "Every program works on the first head: ask tl.program_id(1) which one is its own.",
         headings.KEY_LOOP,
         only_first_head_written,

@@ -1,11 +1,11 @@
-"""What people get wrong of a tile, of its scores, its sums and its lse, before any loop."""
+"""Wrong implementations of lab 9 that show in a single tile: in its scores, its sums or its lse."""
 
 from __future__ import annotations
 
 import torch
 
 from scripts.labs.catalogue import headings
-from scripts.labs.catalogue.flash_forward.truth import flash
+from scripts.labs.catalogue.flash_forward.reference import flash
 from scripts.labs.catalogue.flash_forward.wrong_implementations import (
     LN_2,
     base_two,
@@ -67,14 +67,14 @@ ONE_TILE_MISTAKES = (
         in_fp32(down_the_columns(True, False)),
     ),
     Mistake(
-        "below-the-old-maximum",
+        "old-maximum-subtracted",
         "The exponentials are taken below the old maximum, and the new one is wanted. At the first block the old one "
         "is minus infinity, so they are all infinite.",
         headings.RUNNING_MAX,
         old_maximum_subtracted,
     ),
     Mistake(
-        "rows-as-columns",
+        "output-tiles-transposed",
         "The output lies on its side: rows and columns have changed places where it is stored.",
         headings.FLASH_KERNEL,
         output_tiles_transposed,

@@ -20,8 +20,11 @@ def flash_forward(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.
 @triton.jit
 def flash_kernel(
     q, k, v, out, lse,
-    q_head, q_row, q_column, k_head, k_row, k_column, v_head, v_row, v_column,
-    out_head, out_row, out_column, lse_head, lse_row, scale, seq_k,
+    q_head_stride, q_row_stride, q_column_stride,
+    k_head_stride, k_row_stride, k_column_stride,
+    v_head_stride, v_row_stride, v_column_stride,
+    out_head_stride, out_row_stride, out_column_stride,
+    lse_head_stride, lse_row_stride, scale, seq_k,
     HEAD_DIM: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     head = tl.program_id(1)
@@ -30,7 +33,7 @@ def flash_kernel(
     column = tl.arange(0, HEAD_DIM)
 
     # The queries stay.  Of keys and values nothing was read yet.
-    queries = tl.load(q + head * q_head + query[:, None] * q_row + column[None, :] * q_column)
+    queries = tl.load(q + head * q_head_stride + query[:, None] * q_row_stride + column[None, :] * q_column_stride)
     running_max = tl.full([BLOCK_Q], -float("inf"), tl.float32)
     running_sum = tl.zeros([BLOCK_Q], tl.float32)
     accumulator = tl.zeros([BLOCK_Q, HEAD_DIM], tl.float32)
@@ -38,7 +41,7 @@ def flash_kernel(
     # Keys and values pass.
     for first in range(0, seq_k, BLOCK_K):
         key = first + row
-        keys = tl.load(k + head * k_head + key[:, None] * k_row + column[None, :] * k_column)
+        keys = tl.load(k + head * k_head_stride + key[:, None] * k_row_stride + column[None, :] * k_column_stride)
         scores = tl.dot(queries, tl.trans(keys), input_precision="ieee") * scale
 
         new_max = tl.maximum(running_max, tl.max(scores, 1))
@@ -47,11 +50,11 @@ def flash_kernel(
         running_max = new_max
         running_sum = running_sum * rescale + tl.sum(exponentials, 1)
 
-        values = tl.load(v + head * v_head + key[:, None] * v_row + column[None, :] * v_column)
+        values = tl.load(v + head * v_head_stride + key[:, None] * v_row_stride + column[None, :] * v_column_stride)
         blend = tl.dot(exponentials.to(values.dtype), values, input_precision="ieee")
         accumulator = accumulator * rescale[:, None] + blend
 
     # Only now divide.
-    places = head * out_head + query[:, None] * out_row + column[None, :] * out_column
+    places = head * out_head_stride + query[:, None] * out_row_stride + column[None, :] * out_column_stride
     tl.store(out + places, accumulator / running_sum[:, None])
-    tl.store(lse + head * lse_head + query * lse_row, running_max + tl.log(running_sum))
+    tl.store(lse + head * lse_head_stride + query * lse_row_stride, running_max + tl.log(running_sum))

@@ -37,19 +37,23 @@ def flash_forward(
 @triton.jit
 def flash_kernel(
     q, k, v, out, lse,
-    q_head, q_row, q_column, k_head, k_row, k_column, v_head, v_row, v_column,
-    out_head, out_row, out_column, lse_head, lse_row, scale, seq_k,
+    q_head_stride, q_row_stride, q_column_stride,
+    k_head_stride, k_row_stride, k_column_stride,
+    v_head_stride, v_row_stride, v_column_stride,
+    out_head_stride, out_row_stride, out_column_stride,
+    lse_head_stride, lse_row_stride, scale, seq_k,
     HEAD_DIM: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """A block of BLOCK_Q queries of one head: its rows of out and of lse.
 
     q, k, v, out, lse: pointers
-    *_head, *_row, *_column: how many numbers to step over for the next of each
+    *_stride: how far apart in memory neighbouring heads, rows or columns are, in
+        numbers
     scale: 1/√d
     tl.program_id(0): which block of queries   tl.program_id(1): which head
 
     Maximum, sum, accumulator and lse are FP32.  tl.dot wants both its tables in one
     type, so the exponentials may be rounded to v's type for it.  Give each tl.dot
-    input_precision="ieee", or a GPU rounds FP32 to TF32.  tl.trans turns a table.
+    input_precision="ieee", or a GPU rounds FP32 to TF32.  tl.trans transposes.
     """
     raise NotImplementedError("write me")

@@ -1,4 +1,4 @@
-"""Wrong forms of FlashAttention forward: other factors and other blocks in the loop, axes and heads exchanged."""
+"""Wrong implementations of FlashAttention forward: wrong factors or blocks in the loop, axes or heads exchanged."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue.flash_forward.truth import BLOCK, INF, OutputAndLse, flash, scores_of
+from scripts.labs.catalogue.flash_forward.reference import BLOCK, INF, OutputAndLse, flash, scores_of
 from scripts.labs.lab import widen
 
 LN_2 = math.log(2)
@@ -171,7 +171,7 @@ def only_blocks(implementation: Callable, which: slice) -> Callable[..., OutputA
     return lambda q, k, v: implementation(q, k.split(BLOCK, -2)[which][0], v.split(BLOCK, -2)[which][0])
 
 
-def without_last_block(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
+def last_block_missing(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
     """Of one block nothing is left, and 0 divided by 0 is not a number."""
     if k.shape[-2] == BLOCK:
         return torch.full_like(q, torch.nan), torch.full_like(q[..., 0], -INF)

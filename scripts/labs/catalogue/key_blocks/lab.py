@@ -7,7 +7,7 @@ from torch import Tensor
 
 from scripts.labs.catalogue.access_checks import loads_whole_table
 from scripts.labs.catalogue.key_blocks.mistakes import MISTAKES
-from scripts.labs.catalogue.key_blocks.truth import BLOCK, attention, error_scale, roundings
+from scripts.labs.catalogue.key_blocks.reference import BLOCK, attention, error_scale, roundings
 from scripts.labs.grading.accesses import Access
 from scripts.labs.lab import SEEDS, Case, Task, normal
 

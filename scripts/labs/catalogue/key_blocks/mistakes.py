@@ -1,12 +1,14 @@
-"""What people get wrong of blocks of keys."""
+"""Wrong implementations of lab 7, each with what its author is told."""
 
 from __future__ import annotations
+
+import math
 
 import torch
 from torch import Tensor
 
 from scripts.labs.catalogue import headings
-from scripts.labs.catalogue.key_blocks.truth import BLOCK, attention, scores_of
+from scripts.labs.catalogue.key_blocks.reference import BLOCK, attention, scores_of
 from scripts.labs.lab import Mistake
 
 
@@ -54,7 +56,7 @@ def without_maximum(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return ((exponentials / exponentials.sum(-1, keepdim=True)) @ v.float()).double()
 
 
-def maxima_of_blocks(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+def maximum_per_block(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Each block's exponentials are taken below its own maximum, and divided by the sum of all."""
     exponentials = [(each - each.amax(1, keepdim=True)).exp() for each in scores_of(q, k).split(BLOCK, 1)]
     exponentials = torch.cat(exponentials, 1)
@@ -65,7 +67,7 @@ def values_of_last_block(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return scores_of(q, k).softmax(-1).split(BLOCK, 1)[-1] @ blocks(v)[-1]
 
 
-def padding_at_minus_1000(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+def padding_score_finite(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Places without a key have a finite score, and values of 0."""
     scores = torch.nn.functional.pad(scores_of(q, k), (0, -len(k) % BLOCK), value=-1000.0)
     return scores.softmax(-1) @ padded(v)
@@ -126,7 +128,7 @@ MISTAKES = (
         "powers-of-two",
         "These are powers of 2, and powers of e are wanted: with tl.exp2, multiply the scores by log₂ e as well.",
         headings.SOFTMAX,
-        lambda q, k, v: attention(q * 0.6931471805599453, k, v),
+        lambda q, k, v: attention(q * math.log(2), k, v),
     ),
     Mistake(
         "first-query",
@@ -178,11 +180,11 @@ MISTAKES = (
         values_of_last_block,
     ),
     Mistake(
-        "maximum-a-block",
+        "maximum-per-block",
         "Each block has its own maximum taken off, but the sum is that of the row: e^(score - maximum) compares scores "
         "only below one maximum.",
-        headings.SOFTMAX_A_BLOCK,
-        maxima_of_blocks,
+        headings.SOFTMAX_PER_BLOCK,
+        maximum_per_block,
     ),
     Mistake(
         "output-in-fp16",
@@ -191,10 +193,10 @@ MISTAKES = (
         lambda q, k, v: attention(q, k, v).half().to(q.dtype),
     ),
     Mistake(
-        "softmax-a-block",
+        "softmax-per-block",
         "Softmax is taken of each block by itself, so the shares of each block add up to 1, and those of the row to "
         "the number of blocks.",
-        headings.SOFTMAX_A_BLOCK,
+        headings.SOFTMAX_PER_BLOCK,
         softmax_per_block,
     ),
     Mistake(
@@ -217,14 +219,14 @@ MISTAKES = (
         lambda q, k, v: attention(q, padded(k), padded(v)),
     ),
     Mistake(
-        "hidden-is-finite",
+        "padding-score-finite",
         "Places without a key have a score that is a number. Where the real scores lie further below, those places "
         "take all the shares: their score has to be minus infinity.",
         headings.BLOCK_OF_SCORES,
-        padding_at_minus_1000,
+        padding_score_finite,
     ),
     Mistake(
-        "overflow",
+        "without-maximum",
         "The maximum is not taken off first: e to the power of a large score is infinite in FP32, and of a very "
         "negative one 0.",
         headings.OVERFLOW,

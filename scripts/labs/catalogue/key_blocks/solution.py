@@ -20,20 +20,21 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tens
 @triton.jit
 def attention_kernel(
     q, k, v, out,
-    q_row, q_column, k_row, k_column, v_row, v_column, out_row, out_column, scale, seq_k,
+    q_row_stride, q_column_stride, k_row_stride, k_column_stride, v_row_stride, v_column_stride,
+    out_row_stride, out_column_stride, scale, seq_k,
     HEAD_DIM: tl.constexpr, BLOCK_K: tl.constexpr, LINES: tl.constexpr,
 ):  # fmt: skip
     query_number = tl.program_id(0)
     row = tl.arange(0, BLOCK_K)
     column = tl.arange(0, HEAD_DIM)
     line = tl.arange(0, LINES)[:, None]
-    query = tl.load(q + query_number * q_row + column * q_column).to(tl.float32)
+    query = tl.load(q + query_number * q_row_stride + column * q_column_stride).to(tl.float32)
 
     # Multiply: a block of keys at a time.  Its scores are one line of the table.
     scores = tl.full([LINES, BLOCK_K], -float("inf"), tl.float32)
     for first in range(0, seq_k, BLOCK_K):
         key = first + row
-        places = key[:, None] * k_row + column[None, :] * k_column
+        places = key[:, None] * k_row_stride + column[None, :] * k_column_stride
         keys = tl.load(k + places, mask=(key < seq_k)[:, None], other=0.0).to(tl.float32)
         block = tl.sum(query[None, :] * keys, 1) * scale
         block = tl.where(key < seq_k, block, -float("inf"))
@@ -47,8 +48,8 @@ def attention_kernel(
     blend = tl.zeros([HEAD_DIM], tl.float32)
     for first in range(0, seq_k, BLOCK_K):
         key = first + row
-        places = key[:, None] * v_row + column[None, :] * v_column
+        places = key[:, None] * v_row_stride + column[None, :] * v_column_stride
         values = tl.load(v + places, mask=(key < seq_k)[:, None], other=0.0).to(tl.float32)
         block = tl.sum(tl.where(line == first // BLOCK_K, weights, 0.0), 0)
         blend += tl.sum(block[:, None] * values, 0)
-    tl.store(out + query_number * out_row + column * out_column, blend)
+    tl.store(out + query_number * out_row_stride + column * out_column_stride, blend)

@@ -32,14 +32,15 @@ def attention(
 @triton.jit
 def attention_kernel(
     q, k, v, out,
-    q_row, q_column, k_row, k_column, v_row, v_column, out_row, out_column,
+    q_row_stride, q_column_stride, k_row_stride, k_column_stride,
+    v_row_stride, v_column_stride, out_row_stride, out_column_stride,
     scale, seq_k,
     HEAD_DIM: tl.constexpr, BLOCK_K: tl.constexpr, LINES: tl.constexpr,
 ):  # fmt: skip
     """The output of one query, with all arithmetic in FP32.
 
     q, k, v, out: pointers
-    *_row, *_column: how many numbers to step over for the next row, the next column
+    *_stride: how far apart in memory neighbouring rows or columns are, in numbers
     scale: 1/√d
     LINES: how many blocks of BLOCK_K keys hold all keys, rounded up to a power of 2
     """

@@ -103,17 +103,17 @@ def padded(q: Tensor, k: Tensor, v: Tensor, fill: float) -> Tensor:
     return torch.softmax(scores, -1)[..., :keys] @ v
 
 
-def overflowing(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+def without_maximum(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return weighted_values(scores_of(q.float(), k.float()).exp(), v.float()).double()
 
 
-def maximum_of_padding(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+def maximum_from_zero(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """The maximum starts at 0, in FP32: where all scores lie far below, nothing is left."""
     scores = scores_of(q.float(), k.float())
     return weighted_values((scores - scores.amax(-1, keepdim=True).clamp(min=0)).exp(), v.float()).double()
 
 
-def without_maximum_added(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+def no_sum(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     scores = scores_of(q, k)
     return (scores - scores.amax(-1, keepdim=True)).exp() @ v if k.shape[-2] else torch.zeros_like(q)
 
@@ -160,7 +160,7 @@ MISTAKES = (
         headings.ONE_HEAD,
         lambda q, k, v: padded(q, k, v, 0.0),
     ),
-    Mistake("no-sum", "The powers are not divided by their sum.", headings.SOFTMAX, without_maximum_added),
+    Mistake("no-sum", "The powers are not divided by their sum.", headings.SOFTMAX, no_sum),
     Mistake(
         "base-two",
         "These are powers of 2, and powers of e are wanted: tl.exp, not tl.exp2.",
@@ -181,13 +181,13 @@ MISTAKES = (
     ),
     Mistake(
         "first-key-only",
-        "Only the first key and value are read: the number of the key times k_row is missing, or the loop.",
+        "Only the first key and value are read: the number of the key times k_row_stride is missing, or the loop.",
         headings.ONE_HEAD,
         lambda q, k, v: v[:, :1].expand_as(q) if v.shape[1] else torch.zeros_like(q),
     ),
     Mistake(
         "one-key-again-and-again",
-        "Every score is that of the first key: the number of the key times k_row is missing.",
+        "Every score is that of the first key: the number of the key times k_row_stride is missing.",
         headings.ONE_HEAD,
         lambda q, k, v: v.mean(1, keepdim=True).expand_as(q) if v.shape[1] else torch.zeros_like(q),
     ),
@@ -205,43 +205,43 @@ MISTAKES = (
     ),
     Mistake(
         "first-query-repeated",
-        "Every program has the first query of its head: q_row times the number of the query is missing.",
+        "Every program has the first query of its head: q_row_stride times the number of the query is missing.",
         headings.LIBRARY_KERNEL,
         lambda q, k, v: attention(q[:, :1].expand_as(q), k, v),
     ),
     Mistake(
         "queries-of-first-head",
-        "Every head has the queries of the first one: q_head times the number of the head is missing.",
+        "Every head has the queries of the first one: q_head_stride times the number of the head is missing.",
         headings.LIBRARY_KERNEL,
         lambda q, k, v: attention(q[:1].expand_as(q), k, v),
     ),
     Mistake(
         "keys-of-first-head",
-        "Every head has the keys of the first one: k_head times the number of the head is missing.",
+        "Every head has the keys of the first one: k_head_stride times the number of the head is missing.",
         headings.LIBRARY_KERNEL,
         lambda q, k, v: attention(q, k[:1].expand_as(k), v),
     ),
     Mistake(
         "values-of-first-head",
-        "Every head has the values of the first one: v_head times the number of the head is missing.",
+        "Every head has the values of the first one: v_head_stride times the number of the head is missing.",
         headings.LIBRARY_KERNEL,
         lambda q, k, v: attention(q, k, v[:1].expand_as(v)),
     ),
     Mistake(
         "keys-and-values-of-first-head",
-        "Every head has the keys and values of the first one: the head's number times k_head and v_head is missing.",
+        "Every head has the keys and values of the first one: k_head_stride and v_head_stride are missing.",
         headings.LIBRARY_KERNEL,
         lambda q, k, v: attention(q, k[:1].expand_as(k), v[:1].expand_as(v)),
     ),
     Mistake(
         "first-head-only",
-        "Only the first head is written: out_head times the number of the head is missing, or too few programs run.",
+        "Only the first head is written: out_head_stride times the head is missing, or too few programs run.",
         headings.LIBRARY_KERNEL,
         only_written_where(lambda head, query: (head == 0) & (query >= 0)),
     ),
     Mistake(
         "first-query-only",
-        "Only the first query of each head is written: out_row times the number of the query is missing.",
+        "Only the first query of each head is written: out_row_stride times the number of the query is missing.",
         headings.LIBRARY_KERNEL,
         only_written_where(lambda head, query: (head >= 0) & (query == 0)),
     ),
@@ -252,24 +252,24 @@ MISTAKES = (
         only_written_where(lambda head, query: (head == 0) & (query == 0)),
     ),
     Mistake(
-        "overflow",
+        "without-maximum",
         "The maximum is not taken off first: e to the power of a large score is infinite in FP32, and of one far below "
         "0 it is 0.",
         headings.OVERFLOW,
-        overflowing,
+        without_maximum,
     ),
     Mistake(
-        "maximum-of-zero",
+        "maximum-from-zero",
         "The maximum of a row is never below 0: what pads the row, or what the maximum starts from, has to be -inf.",
         headings.ONE_HEAD,
-        maximum_of_padding,
+        maximum_from_zero,
     ),
     Mistake(
-        "maximum-of-zero-and-no-sum",
+        "maximum-from-zero-and-no-sum",
         "The maximum of a row is never below 0, so that where all scores lie far below it every power is 0: it has to "
         "start from -inf.",
         headings.ONE_HEAD,
-        lambda q, k, v: maximum_of_padding(q, k, v).nan_to_num(nan=0.0),
+        lambda q, k, v: maximum_from_zero(q, k, v).nan_to_num(nan=0.0),
     ),
     Mistake(
         "no-key",

@@ -30,14 +30,16 @@ def attention(
 @triton.jit
 def attention_kernel(
     q, k, v, out,
-    q_head, q_row, q_column, k_head, k_row, k_column,
-    v_head, v_row, v_column, out_head, out_row, out_column,
+    q_head_stride, q_row_stride, q_column_stride,
+    k_head_stride, k_row_stride, k_column_stride,
+    v_head_stride, v_row_stride, v_column_stride,
+    out_head_stride, out_row_stride, out_column_stride,
     scale, seq_q, seq_k, head_dim, PADDED_DIM: tl.constexpr, ROW: tl.constexpr,
 ):  # fmt: skip
     """One query of one head: reads it, its keys, its values, and writes its output.
 
-    q_head, q_row, q_column, …: strides, how many numbers to step over for the next
-        head, row or column of a table
+    *_stride: how far apart in memory neighbouring heads, rows or columns are, in
+        numbers
     scale: 1/√d, for the scores
     PADDED_DIM, ROW: head_dim and seq_k, up to the next power of two
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from scripts.labs.catalogue.online_softmax.mistakes import EMPTY_MISTAKES, UPDATE_MISTAKES
 from scripts.labs.catalogue.online_softmax.mistakes_of_merge import FINISH_MISTAKES, MERGE_MISTAKES
-from scripts.labs.catalogue.online_softmax.truth import (
+from scripts.labs.catalogue.online_softmax.reference import (
     INF,
     State,
     block_state,

@@ -1,4 +1,4 @@
-"""What people get wrong of the empty state and of an update."""
+"""Wrong implementations of lab 8's empty state and update, each with what its author is told."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue import headings
-from scripts.labs.catalogue.online_softmax.truth import State, block_state, empty, exp_below, merge, update
+from scripts.labs.catalogue.online_softmax.reference import State, block_state, empty, exp_below, merge, update
 from scripts.labs.lab import Mistake
 
 
@@ -166,13 +166,13 @@ EMPTY_MISTAKES = (
 UPDATE_MISTAKES = (
     Mistake("swapped", MAX_AND_SUM_SWAPPED, headings.RUNNING_MAX, max_and_sum_swapped(update)),
     Mistake(
-        "block-divided",
+        "block-divided-early",
         "The block's part of the accumulator is divided by the block's sum: a state keeps it undivided.",
         headings.ACCUMULATOR,
         block_divided_early,
     ),
     Mistake(
-        "means",
+        "block-sum-averaged",
         "The mean of the block's exponentials is added, and their sum is wanted.",
         headings.RUNNING_MAX,
         block_sum_averaged,
@@ -241,13 +241,13 @@ UPDATE_MISTAKES = (
         lambda running_max, running_sum, accumulator, scores, values: (running_max, running_sum, accumulator),
     ),
     Mistake(
-        "one-maximum",
+        "one-maximum-for-all-rows",
         "The maximum of the block is taken over all rows, and each row has its own: scores.amax(1).",
         headings.RUNNING_MAX,
         one_maximum_for_all_rows,
     ),
     Mistake(
-        "overflow",
+        "overflowing",
         "The exponentials are taken of the scores as they are, with no maximum taken off: e to the power of a large "
         "score is infinite in FP32.",
         headings.OVERFLOW,
@@ -256,13 +256,13 @@ UPDATE_MISTAKES = (
     Mistake("base-two", "These are powers of 2, and powers of e are wanted.", headings.RUNNING_MAX, base_two),
     Mistake("in-fp16", "The exponentials are rounded to FP16: keep a state in FP32.", headings.RESCALING, in_fp16),
     Mistake(
-        "hidden-block",
+        "unguarded-block",
         NOT_A_NUMBER.format("a block hides all its scores from a row"),
         headings.MERGING,
         unguarded_block,
     ),
     Mistake(
-        "nothing-seen",
+        "unguarded-update",
         NOT_A_NUMBER.format("neither the rows so far nor the block have shown a score"),
         headings.MERGING,
         unguarded_update,

@@ -1,4 +1,4 @@
-"""What people get wrong of a merge, and of what finishes a state."""
+"""Wrong implementations of lab 8's merge and finish, each with what its author is told."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scripts.labs.catalogue.online_softmax.mistakes import (
     max_and_sum_swapped,
     rescale_factor,
 )
-from scripts.labs.catalogue.online_softmax.truth import finish, merge
+from scripts.labs.catalogue.online_softmax.reference import finish, merge
 from scripts.labs.lab import Mistake
 
 
@@ -152,7 +152,7 @@ FINISH_MISTAKES = (
         ),
     ),
     Mistake(
-        "overflow",
+        "overflowing",
         "The maximum is put back before the logarithm is taken, and e to the power of a large maximum is infinite.",
         headings.OVERFLOW,
         lambda running_max, running_sum, accumulator: (

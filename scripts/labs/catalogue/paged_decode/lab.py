@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue.paged_decode import truth
+from scripts.labs.catalogue.paged_decode import reference
 from scripts.labs.catalogue.paged_decode.mistakes import DECODE_MISTAKES
 from scripts.labs.catalogue.paged_decode.mistakes_of_merge import MERGE_MISTAKES
 from scripts.labs.catalogue.roundings_from_scores import output_roundings
@@ -94,10 +94,10 @@ def error_scale_of_decode(q, keys, values, page_table, lengths, scale, splits) -
 
     def sizes(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         if not len(scores):
-            return truth.attend(scores, values)
+            return reference.attend(scores, values)
         return (scores.softmax(0) @ values.abs()).amax().expand(values.shape[1]), 1 + scores.abs().amax()
 
-    scales = truth.decode_pieces(q, keys, values, page_table, lengths, scale, splits, attend=sizes)
+    scales = reference.decode_pieces(q, keys, values, page_table, lengths, scale, splits, attend=sizes)
     return tuple(each.masked_fill(each == -torch.inf, 0) for each in scales)
 
 
@@ -107,27 +107,27 @@ def roundings_of_decode(q, keys, values, page_table, lengths, scale, splits) -> 
 
     def remember(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         products.append(scores)
-        return truth.attend(scores, values)
+        return reference.attend(scores, values)
 
     def roundings(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         return output_roundings(scores, products.pop(0), 8).expand(values.shape[1]), scores.sum()
 
-    truth.decode_pieces(q.abs(), keys.abs(), values, *cache, attend=remember)
-    return truth.decode_pieces(q, keys, values, *cache, attend=roundings)[0], 8
+    reference.decode_pieces(q.abs(), keys.abs(), values, *cache, attend=remember)
+    return reference.decode_pieces(q, keys, values, *cache, attend=roundings)[0], 8
 
 
 def error_scale_of_merge(part_out: Tensor, part_lse: Tensor) -> tuple[Tensor, Tensor]:
     """An lse of 500 has lost digits of what stands before it, and so has each exp(part_lse - lse)."""
     largest = part_lse.masked_fill(part_lse == -torch.inf, 0).abs().amax(1)
-    sizes = truth.merge_pieces(part_out.abs(), part_lse)[0].amax(1) * (1 + largest / 4)
+    sizes = reference.merge_pieces(part_out.abs(), part_lse)[0].amax(1) * (1 + largest / 4)
     return sizes[:, None].expand(part_out[:, 0].shape), largest + (part_lse > -torch.inf).any(1)
 
 
 TASKS = (
-    Task("merge_parts", truth.merge_pieces, merge_cases, MERGE_MISTAKES, error_scale=error_scale_of_merge),
+    Task("merge_parts", reference.merge_pieces, merge_cases, MERGE_MISTAKES, error_scale=error_scale_of_merge),
     Task(
         "decode_parts",
-        truth.decode_pieces,
+        reference.decode_pieces,
         decode_cases,
         DECODE_MISTAKES,
         error_scale=error_scale_of_decode,

@@ -1,11 +1,11 @@
-"""What people get wrong of a paged, split decode, and of the merge."""
+"""Wrong implementations of lab 13, a paged, split decode, each with what its author is told."""
 
 from __future__ import annotations
 
 import math
 
 from scripts.labs.catalogue import headings
-from scripts.labs.catalogue.paged_decode.truth import decode_pieces
+from scripts.labs.catalogue.paged_decode.reference import decode_pieces
 from scripts.labs.catalogue.paged_decode.wrong_implementations import (
     base_two,
     decode_with,
@@ -45,14 +45,14 @@ BEHIND_THE_END = (
 )
 DECODE_MISTAKES = (
     Mistake(
-        "table-ignored",
+        "page-table-ignored",
         "Pages are read in the order in which they lie, those of the keys at least: ask the page table where each page "
         "of the sequence is.",
         headings.PAGES,
         decode_with(read=page_table_ignored),
     ),
     Mistake(
-        "first-page-again",
+        "first-page-repeated",
         "Every page is the sequence's first one: entry t // page_size of the table is wanted, for each token t.",
         headings.PAGES,
         decode_with(read=first_page_repeated),
@@ -73,7 +73,7 @@ DECODE_MISTAKES = (
         decode_with_page_size(padding_counts_as_zero_scores),
     ),
     Mistake(
-        "table-for-keys-alone",
+        "page-table-ignored-for-values",
         "Keys are read where the page table says, and values are not: they lie in pages of the same numbers.",
         headings.PAGES,
         page_table_ignored_for_values,
@@ -141,31 +141,31 @@ DECODE_MISTAKES = (
         decode_with(attend=lse_from(lambda scores: (scores - scores.amax()).exp().sum().log())),
     ),
     Mistake(
-        "undivided",
+        "not-divided",
         "The output is not divided by its sum: a piece leaves what it would leave if it were alone.",
         headings.ACCUMULATOR,
         decode_with(attend=not_divided),
     ),
     Mistake(
-        "last-page-alone",
+        "only-last-page-of-piece",
         "Only the last page of a piece counts: each page must add to what the earlier ones left.",
         headings.RUNNING_MAX,
         decode_with(cut_into_pieces=only_last_page_of_piece),
     ),
     Mistake(
-        "whole-cache",
+        "every-piece-whole-sequence",
         "Every program reads the whole cache: each has a piece.",
         headings.SPLIT,
         decode_with(cut_into_pieces=every_piece_whole_sequence),
     ),
     Mistake(
-        "first-piece-again",
+        "first-piece-repeated",
         "Every program reads the first piece: tl.program_id(1) says which is its own.",
         headings.SPLIT,
         decode_with(cut_into_pieces=first_piece_repeated),
     ),
     Mistake(
-        "rounded-down",
+        "pages-per-piece-rounded-down",
         "The pages of a piece are rounded down, so nobody reads the last ones: round up.",
         headings.SPLIT,
         decode_with(cut_into_pieces=pages_per_piece_rounded_down),

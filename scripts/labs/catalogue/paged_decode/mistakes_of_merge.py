@@ -1,4 +1,4 @@
-"""What people get wrong of the merge."""
+"""Wrong implementations of lab 13's merge, each with what its author is told."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue import headings
-from scripts.labs.catalogue.paged_decode.truth import merge_pieces
+from scripts.labs.catalogue.paged_decode.reference import merge_pieces
 from scripts.labs.lab import Mistake, widen
 
 

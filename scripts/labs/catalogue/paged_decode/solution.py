@@ -12,7 +12,7 @@ def merge_parts(part_out, part_lse, out, lse) -> None:
 
 
 @triton.jit
-def merge_kernel(part_out, part_lse, out, lse, splits, out_row, HEAD_DIM: tl.constexpr, SPLITS: tl.constexpr):
+def merge_kernel(part_out, part_lse, out, lse, splits, out_row_stride, HEAD_DIM: tl.constexpr, SPLITS: tl.constexpr):
     sequence = tl.program_id(0)
     piece = tl.arange(0, SPLITS)
     column = tl.arange(0, HEAD_DIM)
@@ -25,7 +25,7 @@ def merge_kernel(part_out, part_lse, out, lse, splits, out_row, HEAD_DIM: tl.con
     weights = tl.exp(lses - safe)
     total = tl.sum(weights, 0)
     output = tl.sum(weights[:, None] * outs, 0) / tl.where(total == 0.0, 1.0, total)
-    tl.store(out + sequence * out_row + column, output.to(out.dtype.element_ty))
+    tl.store(out + sequence * out_row_stride + column, output.to(out.dtype.element_ty))
     tl.store(lse + sequence, safe + tl.log(total))
 
 
@@ -41,24 +41,24 @@ def decode_parts(q, keys, values, page_table, lengths, part_out, part_lse, scale
 @triton.jit
 def decode_kernel(
     q, keys, values, page_table, lengths, part_out, part_lse, scale, splits,
-    q_row, key_page, key_row, value_page, value_row, table_row,
+    q_row_stride, key_page_stride, key_row_stride, value_page_stride, value_row_stride, table_row_stride,
     HEAD_DIM: tl.constexpr, PAGE_SIZE: tl.constexpr,
 ):  # fmt: skip
     sequence, piece = tl.program_id(0), tl.program_id(1)
     length = tl.load(lengths + sequence)
     pages_per_piece = tl.cdiv(tl.cdiv(length, PAGE_SIZE), splits)
     column = tl.arange(0, HEAD_DIM)
-    query = tl.load(q + sequence * q_row + column).to(tl.float32)
+    query = tl.load(q + sequence * q_row_stride + column).to(tl.float32)
     running_max = -float("inf")
     running_sum = 0.0
     accumulator = tl.zeros([HEAD_DIM], tl.float32)
     stop = tl.minimum((piece + 1) * pages_per_piece * PAGE_SIZE, length)
     for first in range(piece * pages_per_piece * PAGE_SIZE, stop, PAGE_SIZE):
-        page = tl.load(page_table + sequence * table_row + first // PAGE_SIZE)
+        page = tl.load(page_table + sequence * table_row_stride + first // PAGE_SIZE)
         row = tl.arange(0, PAGE_SIZE)
         real = first + row < length
-        key_place = page * key_page + row[:, None] * key_row + column[None, :]
-        value_place = page * value_page + row[:, None] * value_row + column[None, :]
+        key_place = page * key_page_stride + row[:, None] * key_row_stride + column[None, :]
+        value_place = page * value_page_stride + row[:, None] * value_row_stride + column[None, :]
         page_keys = tl.load(keys + key_place, real[:, None], 0.0).to(tl.float32)
         page_values = tl.load(values + value_place, real[:, None], 0.0).to(tl.float32)
         scores = tl.where(real, tl.sum(page_keys * query[None, :], 1) * scale, -float("inf"))

@@ -27,7 +27,7 @@ def merge_parts(part_out, part_lse, out, lse) -> None:
 
 @triton.jit
 def merge_kernel(
-    part_out, part_lse, out, lse, splits, out_row,
+    part_out, part_lse, out, lse, splits, out_row_stride,
     HEAD_DIM: tl.constexpr, SPLITS: tl.constexpr,
 ):  # fmt: skip
     """One sequence.
@@ -71,12 +71,12 @@ def decode_parts(
 @triton.jit
 def decode_kernel(
     q, keys, values, page_table, lengths, part_out, part_lse, scale, splits,
-    q_row, key_page, key_row, value_page, value_row, table_row,
+    q_row_stride, key_page_stride, key_row_stride,
+    value_page_stride, value_row_stride, table_row_stride,
     HEAD_DIM: tl.constexpr, PAGE_SIZE: tl.constexpr,
 ):  # fmt: skip
     """One piece of one sequence: program (sequence, piece).
 
-    q_row, key_row, …: how many numbers from one row of a table to its next
-    key_page, value_page: how many from one page to the next
+    *_stride: how far apart in memory neighbouring rows or pages are, in numbers
     """
     raise NotImplementedError("write me")

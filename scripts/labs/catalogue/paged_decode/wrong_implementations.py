@@ -1,4 +1,4 @@
-"""Wrong forms of a paged, split decode."""
+"""Wrong implementations of a paged, split decode."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue.paged_decode.truth import attend, decode_pieces, pieces, token_rows
+from scripts.labs.catalogue.paged_decode.reference import attend, decode_pieces, pieces, token_rows
 
 
 def decode_with(**wrong):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 
 from scripts.labs.catalogue.strides.mistakes import CELLS_MISTAKES, JOINED_MISTAKES, MERGE_MISTAKES, SPLIT_MISTAKES
-from scripts.labs.catalogue.strides.truth import LAYOUTS, cells, joined_stride, layout, merge_heads, split_heads
+from scripts.labs.catalogue.strides.reference import LAYOUTS, cells, joined_stride, layout, merge_heads, split_heads
 from scripts.labs.lab import SEEDS, Case, Task, normal
 from scripts.labs.verdict import Rejection
 

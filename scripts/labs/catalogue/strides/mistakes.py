@@ -1,4 +1,4 @@
-"""What people get wrong of strides, function by function."""
+"""Wrong implementations of lab 3, each with what its author is told, function by function."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue import headings
-from scripts.labs.catalogue.strides.truth import cells, joined_stride, layout, merge_heads, split_heads
+from scripts.labs.catalogue.strides.reference import cells, joined_stride, layout, merge_heads, split_heads
 from scripts.labs.grading.guarded_tensor import guard
 from scripts.labs.lab import Mistake
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from scripts.labs.catalogue.three_matmuls.mistakes import MISTAKES
-from scripts.labs.catalogue.three_matmuls.truth import three_lines
+from scripts.labs.catalogue.three_matmuls.reference import three_lines
 from scripts.labs.lab import SEEDS, Case, Task, normal
 
 PADDING = 30.0  # numbers behind a sequence's last word are this many times as large, so that they show

@@ -1,4 +1,4 @@
-"""What people get wrong of attention with a mask."""
+"""Wrong implementations of lab 2, attention with a mask, each with what its author is told."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue import headings
-from scripts.labs.catalogue.three_matmuls.truth import (
+from scripts.labs.catalogue.three_matmuls.reference import (
     INF,
     attention,
     causal_hidden,
@@ -19,7 +19,7 @@ from scripts.labs.catalogue.three_matmuls.truth import (
 from scripts.labs.lab import Mistake
 
 
-def over_columns(q, k, v, causal, key_lengths) -> Tensor:
+def softmax_over_columns(q, k, v, causal, key_lengths) -> Tensor:
     scores = scores_of(q, k).masked_fill(~visible(q, k, causal, key_lengths), -INF)
     return torch.softmax(scores, -2).nan_to_num(nan=0.0) @ v
 
@@ -47,14 +47,14 @@ def lengths_mask_queries(q, k, v, causal, key_lengths) -> Tensor:
     return padding_not_masked(q, k, v, causal, key_lengths).masked_fill(hidden[..., None], 0.0)
 
 
-def keys_reshaped_not_transposed(q, k, v, causal, key_lengths) -> Tensor:
+def keys_reshaped(q, k, v, causal, key_lengths) -> Tensor:
     """Kᵀ by a change of shape."""
     return masked_attention(
         q, k.reshape(*k.shape[:-2], k.shape[-1], k.shape[-2]).mT, v, visible(q, k, causal, key_lengths)
     )
 
 
-def overflowing(q, k, v, causal, key_lengths) -> Tensor:
+def without_maximum(q, k, v, causal, key_lengths) -> Tensor:
     """A softmax by hand, in FP32, which does not take the maximum off."""
     exponentials = scores_of(q.float(), k.float()).masked_fill(~visible(q, k, causal, key_lengths), -INF).exp()
     weights = exponentials / exponentials.sum(-1, keepdim=True)
@@ -123,10 +123,10 @@ MISTAKES = (
         ),
     ),
     Mistake(
-        "columns",
+        "softmax-over-columns",
         "Softmax runs down the columns: a row belongs to the word that asks, so it is dim=-1.",
         headings.SOFTMAX,
-        over_columns,
+        softmax_over_columns,
     ),
     Mistake(
         "no-softmax",
@@ -139,7 +139,7 @@ MISTAKES = (
         "The table of keys got another shape without being turned: Kᵀ exchanges two axes, as .mT or .transpose(-2, -1) "
         "do, and .view or .reshape do not.",
         headings.SCORES,
-        keys_reshaped_not_transposed,
+        keys_reshaped,
     ),
     Mistake(
         "keys-blended",
@@ -191,25 +191,25 @@ MISTAKES = (
         with_causal_mask(lambda q, k: causal_hidden(q, k, k.shape[-2] - q.shape[-2])),
     ),
     Mistake(
-        "late-mask",
+        "masked-after-softmax",
         "The shares are set to 0 after softmax, so those that are left no longer add up to 1: hide the scores.",
         headings.MASKS,
         masked_after_softmax,
     ),
     Mistake(
-        "zero-scores",
+        "scores-times-mask",
         "A hidden score becomes 0, and e to the power of 0 is 1: it has to become -inf.",
         headings.MASKS,
         scores_times_mask,
     ),
     Mistake(
-        "filling-seen",
+        "padding-not-masked",
         "key_lengths is not used: the filling behind a sequence's last word is seen as if it were words.",
         headings.MASKS,
         padding_not_masked,
     ),
     Mistake(
-        "filling-of-queries",
+        "lengths-mask-queries",
         "key_lengths hides rows, which are queries. Filling is keys, so it hides columns.",
         headings.MASKS,
         lengths_mask_queries,
@@ -239,17 +239,17 @@ MISTAKES = (
         with_scores(weight_without_keys=float("nan")),
     ),
     Mistake(
-        "large-negative",
+        "masked-with-large-negative",
         "A hidden score becomes a large negative number and not -inf. A query that sees no key then shares itself out "
         "equally among all that is hidden.",
         headings.MASKS,
         masked_with_large_negative,
     ),
     Mistake(
-        "overflow",
+        "without-maximum",
         "A softmax by hand, and the maximum is not taken off first: e to the power of a large score is infinite.",
         headings.OVERFLOW,
-        overflowing,
+        without_maximum,
     ),
     Mistake(
         "values-alone",

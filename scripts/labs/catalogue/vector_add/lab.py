@@ -85,7 +85,7 @@ MISTAKES = (
         lambda x, y: x + 2 * y[torch.arange(len(x)) % BLOCK],
     ),
     Mistake(
-        "one-number-a-block",
+        "one-number-per-block",
         "Each program writes a single number: a program works on a row, place = first + tl.arange(0, BLOCK).",
         headings.FIRST_KERNEL,
         lambda x, y: with_nan(x + 2 * y, torch.arange(len(x)) % BLOCK > 0),

@@ -1,4 +1,4 @@
-"""What a state comes to when it is empty, updated, merged and finished, and by what an error in it is measured."""
+"""The reference of each operation on a state: empty, update, merge, finish; and the scale of its errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each function of strides comes to, and how the tables of its cases lie."""
+"""The reference of each function of strides, and how the tables of its cases lie."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What attention with a mask comes to."""
+"""The reference of attention with a mask."""
 
 from __future__ import annotations
 

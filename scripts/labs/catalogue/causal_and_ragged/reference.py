@@ -1,4 +1,4 @@
-"""What attention comes to under a causal mask, and by what an error in it is measured."""
+"""The reference of attention under a causal mask, and the scale that its errors are measured against."""
 
 from __future__ import annotations
 

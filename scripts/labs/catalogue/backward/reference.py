@@ -1,4 +1,4 @@
-"""What each part of the backward pass comes to, and by what an error in it is measured."""
+"""The reference of each part of the backward pass, and the scale that its errors are measured against."""
 
 from __future__ import annotations
 
