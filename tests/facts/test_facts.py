@@ -148,6 +148,18 @@ def test_a_large_multiple_is_one_that_it_surely_exceeds(low, wanted):
             phrases.lower_bound(range_of(low, 1.3 * low))
 
 
+@pytest.mark.parametrize(
+    "low, high, wanted",
+    [(5.8, 7, "six"), (6.8, 7.2, "seven"), (8.9, 9.2, "nine"), (9.6, 10.4, "ten"), (10.9, 12.1, None), (1, 1.9, None)],
+)
+def test_a_rough_multiple_is_the_nearest(low, high, wanted):
+    if wanted:
+        assert phrases.rough_multiple(range_of(low, high)) == f"roughly {wanted} times"
+    else:
+        with pytest.raises(phrases.NoPhrase, match=r"none of 2, 3, .*, 100; range_of_ratios"):
+            phrases.rough_multiple(range_of(low, high))
+
+
 def test_wins_and_losses_count_what_is_sure():
     ratios = [phrases.with_margin(each, "ratio_of_one_setting") for each in (0.5, 0.9, 0.99, 1.02, 1.2)]
     assert phrases.wins_and_losses(ratios, "settings") == "ahead in 2 of 5 settings, behind in 1"
