@@ -70,6 +70,16 @@ def test_another_number_of_either_changes_what_it_says(fact, rows):
         assert changed, f"fact {fact.name} doesn't read {one}"
 
 
+def test_a_number_that_it_does_not_declare_changes_nothing(fact, rows):
+    """Those with a fraction: whole ones may select rows or count them."""
+    now = fact(rows)
+    fractions = {column for row in rows for column, value in row.items() if isinstance(value, float)}
+    for column in fractions - {*fact.columns, fact.value_column}:
+        for factor in (1.5, 0.01):
+            other = [row | {column: row[column] and row[column] * factor} for row in rows]
+            assert words_of(fact, other) == now, f"fact {fact.name} reads {column}, and doesn't declare it"
+
+
 def test_it_declares_two_columns_or_two_rows_that_its_table_has(fact, rows):
     if fact.columns:
         assert not (fact.key_column or fact.keys or fact.value_column)
