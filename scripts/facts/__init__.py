@@ -91,6 +91,11 @@ def find(mark: str, chapter: str) -> Fact:
     return facts[name]
 
 
+def full_name(mark: str, chapter: str) -> str:
+    """Returns ``chapter.name`` of a mark, ``name`` or ``chapter.name``, that stands in a text of a chapter."""
+    return mark if "." in mark else f"{chapter.replace('-', '_')}.{mark}"
+
+
 def fill(text: str, chapter: str) -> str:
     """Returns a text of a chapter with today's words in place of each ``{fact=name}``."""
     return MARK.sub(lambda mark: find(mark[1], chapter)(), text)

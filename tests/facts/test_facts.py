@@ -111,7 +111,7 @@ def test_its_own_words_hold_no_number_and_no_comparison(fact):
 def test_a_chapter_has_at_most_25_facts_each_on_a_page(chapter):
     chapter_facts = facts.facts_of_chapter(chapter)
     used = {
-        name if "." in name else f"{facts.chapter_of_page(str(path)).replace('-', '_')}.{name}"
+        facts.full_name(name, facts.chapter_of_page(str(path)))
         for path, text in PAGES.items()
         for _, _, name in facts.marks(text)
     }
@@ -188,20 +188,22 @@ def test_marks_inside_code_are_none():
     assert [(said, name) for _, said, name in facts.marks(text)] == [("half", "one"), ("two lines", "other.four")]
 
 
-def test_the_command_writes_todays_words_and_says_where(monkeypatch, tmp_path, capsys):
+def test_the_command_writes_todays_words_and_says_where_and_what_to_read(monkeypatch, tmp_path, capsys):
     from scripts.facts import __main__ as command
 
-    name, fact = next(iter(FACTS.items()))
-    chapter, _, name = name.partition(".")
+    chapter, name = "first_kernel", "waits_for_threads"  # also in the ALT of a figure
+    fact = FACTS[f"{chapter}.{name}"]
     page = Path(tmp_path, chapter.replace("_", "-"), "index.md")
     page.parent.mkdir()
-    page.write_text(f"One [other words]{{fact={name}}} and\n[none]{{fact=nothing}}.\n")
+    page.write_text(f"A first. One [other words]{{fact={name}}} and\n[none]{{fact=nothing}}.\n")
     monkeypatch.setattr(command, "DOCS", tmp_path)
     assert command.main() == 1  # because of the fact that isn't there
-    assert page.read_text().startswith(f"One [{fact()}]{{fact={name}}} and")
-    changed, missing = capsys.readouterr().out.splitlines()
+    assert page.read_text().startswith(f"A first. One [{fact()}]{{fact={name}}} and")
+    changed, sentence, figure, missing = capsys.readouterr().out.splitlines()
     where = f"docs/{chapter.replace('_', '-')}/index.md"
     assert changed == f"{where}:1: 'other words' is now {fact()!r}"
+    assert sentence.strip() == f"One {fact()} and none."
+    assert figure.strip() == "also read the ALT of figure what_warps_wait_for"
     assert missing.startswith(f"{where}:2: there is no fact nothing")
     page.write_text(f"[{fact()}]{{fact={name}}}")
     assert command.main() == 0
