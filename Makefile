@@ -19,9 +19,9 @@ DRAWINGS = tests/docs/test_drawings.py $(shell grep -L "import torch" tests/chap
 step = @from=$$(date +%s); $(2) && echo "==> $(1): $$(($$(date +%s) - from)) s"
 
 # What the caller says reaches a command as one word of its environment, and no shell takes it for commands.
-export SNIPPET N CHAPTER SEED
+export SNIPPET N CHAPTER SEED PORT
 
-.PHONY: help site check copies facts run labs lab newest worksheet test test-all mutants serve record random sanitize lint speed fonts lock clean
+.PHONY: help site check drawings pages setup-test ruff-check ruff-format types copies facts run labs lab newest worksheet test test-all mutants serve record random sanitize lint speed fonts lock clean
 
 help:  ## what can be called
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
@@ -35,8 +35,13 @@ site:  ## build the site into site/; with a GPU, first run what is stale or miss
 	@rm -rf site && mv build/site site  # a build that stops leaves the last site as it was
 	@echo "Built. Read it: $(PYTHON) -m http.server --directory site, then open http://localhost:8000"
 
-check: lint  ## lint, then what a changed page can break: drawings, records, facts, equations, values, links; in under 20 s
+check:  ## lint, and what a changed page can break: drawings, records, facts, equations, values, links; in under 20 s
+	@$(MAKE) --no-print-directory --keep-going lint drawings pages  # all steps, also behind one that fails
+
+drawings: setup-test
 	$(call step,drawings,$(RUN) pytest -qq -o addopts=--import-mode=importlib --confcutdir=tests/chapters $(DRAWINGS))
+
+pages: setup-test
 	$(call step,pages,$(MKDOCS) build --strict --quiet --site-dir build/check)
 
 test: lint  ## lint, then test everything that this machine can run
@@ -49,15 +54,23 @@ mutants:  ## put small mistakes into the kernels, one at a time: each must make 
 	$(SETUP) test
 	@$(RUN) pytest -m mutant -n logical --dist loadgroup tests/mutants
 
-lint:  ## check the code and its layout
-	$(SETUP) test
+lint: ruff-check ruff-format types  ## check the code and its layout
+
+ruff-check: setup-test
 	$(call step,ruff check,$(RUN) ruff check --quiet)
+
+ruff-format: setup-test
 	$(call step,ruff format,$(RUN) ruff format --check --quiet)
+
+types: setup-test
 	$(call step,types of the live pieces,PATH="$$PATH:$(CURDIR)/.venv/bin" scripts/typescript/node_modules/.bin/tsc -p scripts/typescript)
 
-serve:  ## the site at http://localhost:8000, built again at every change
+setup-test:
+	$(SETUP) test
+
+serve:  ## the site at http://localhost:8000, built again at every change; PORT=8931 serves it there
 	$(SETUP) site
-	@PREVIEW=1 PYTHONDONTWRITEBYTECODE=1 $(MKDOCS) serve
+	@PREVIEW=1 PYTHONDONTWRITEBYTECODE=1 $(MKDOCS) serve --dev-addr "127.0.0.1:$${PORT:-8000}"
 
 facts:  ## put today's words of every fact onto the pages
 	$(SETUP) site

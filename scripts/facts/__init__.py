@@ -1,9 +1,9 @@
 """Facts: what a chapter concludes from its records, in words that stay true when the runs are repeated.
 
-A fact is a function in scripts/chapters/NAME/facts.py. It declares the table it reads and the two forms that it
-compares, and returns the words that a page prints: ``[about half the time of]{fact=name}``, or ``{fact=chapter.name}``
-on a page of another chapter. The build compares; ``make facts`` puts today's words onto the pages. In the text
-alternative of a figure, ``{fact=name}`` alone stands for the words.
+A fact is a function in scripts/chapters/NAME/facts.py. It declares the table it reads and the two columns or rows that
+it compares, and returns the words that a page prints: ``[about half the time of]{fact=name}``, or
+``{fact=chapter.name}`` on a page of another chapter. The build compares; ``make facts`` puts today's words onto the
+pages. In the text alternative of a figure, ``{fact=name}`` alone stands for the words.
 """
 
 from __future__ import annotations
@@ -29,19 +29,21 @@ class FactError(Exception):
 
 @dataclass(frozen=True)
 class Fact:
-    """A statement about two forms of one recorded table, whose words are computed from its rows.
+    """A statement about one recorded table, whose words are computed from its rows.
 
     table: which it reads, ``snippet.table``
-    form_column: the column that names the forms; empty if the forms are columns themselves
-    forms: the two that it compares   value_column: the column of the number that it compares
+    columns: the two columns that it compares; empty if it compares rows
+    key_column: the column that tells the rows apart   keys: the two that it compares, by what stands there
+    value_column: the column of the number that it compares in them
     """
 
     name: str
     table: str
-    form_column: str
-    forms: tuple[str, str] | tuple[int, int]
-    value_column: str
     function: Callable[[list[dict]], str]
+    columns: tuple[str, ...] = ()
+    key_column: str = ""
+    keys: tuple[str | int, ...] = ()
+    value_column: str = ""
 
     def __call__(self, rows: list[dict] | None = None) -> str:
         """Returns the words, from today's record or from other rows of that table.
@@ -58,11 +60,13 @@ class Fact:
         return text
 
 
-def compares(
-    table: str, form_column: str, forms: tuple[str, str] | tuple[int, int], value_column: str = ""
-) -> Callable:
-    """Declares what a fact compares: see ``Fact``."""
-    return lambda function: Fact(function.__name__, table, form_column, forms, value_column, function)
+def compares(table: str, **columns_or_rows: str | tuple) -> Callable:
+    """Declares what a fact compares, columns or rows: see ``Fact``.
+
+    ``@compares("what_limits.waits", columns=("threads", "memory"))``
+    ``@compares("first_kernel.growth", key_column="n", keys=(8192, 512), value_column="one_meeting")``
+    """
+    return lambda function: Fact(function.__name__, table, function, **columns_or_rows)
 
 
 def facts_of_chapter(chapter: str) -> dict[str, Fact]:
@@ -85,6 +89,11 @@ def find(mark: str, chapter: str) -> Fact:
         names = ", ".join(facts) or "none"
         raise FactError(f"there is no fact {mark} in scripts/chapters/{other or chapter}/facts.py; there are: {names}")
     return facts[name]
+
+
+def full_name(mark: str, chapter: str) -> str:
+    """Returns ``chapter.name`` of a mark, ``name`` or ``chapter.name``, that stands in a text of a chapter."""
+    return mark if "." in mark else f"{chapter.replace('-', '_')}.{mark}"
 
 
 def fill(text: str, chapter: str) -> str:

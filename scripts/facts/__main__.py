@@ -1,8 +1,13 @@
-"""Puts today's words of every fact onto the pages, and says which fact has none: ``make facts``."""
+"""Puts today's words of every fact onto the pages, and says which fact has none: ``make facts``.
+
+With each change it prints what to read again: the sentence, and figures whose text alternative uses the same fact.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterator
 
 from scripts import facts, records
 from scripts.facts.phrases import NoPhrase
@@ -26,17 +31,34 @@ def main() -> int:
 def rewrite(page: str, text: str) -> tuple[str, list[str], list[str]]:
     """Returns a page with today's words in it, what has changed, and what's wrong with facts that have none."""
     changes, wrong = [], []
+    chapter = facts.chapter_of_page(page)
     for match, old_words, name in reversed([*facts.marks(text)]):
         where = f"docs/{page}:{text.count(chr(10), 0, match.start()) + 1}: "
         try:
-            words = facts.find(name, facts.chapter_of_page(page))()
+            words = facts.find(name, chapter)()
         except (facts.FactError, NoPhrase, records.RecordError) as error:
             wrong.insert(0, f"{where}{error}")
             continue
         if words != old_words:
-            changes.insert(0, f"{where}{old_words!r} is now {words!r}")
+            read_again = [sentence(text, match, words), *figures_with(facts.full_name(name, chapter))]
+            changes.insert(0, "\n    ".join([f"{where}{old_words!r} is now {words!r}", *read_again]))
             text = f"{text[: match.start(1)]}{words}{text[match.end(1) :]}"
     return text, changes, wrong
+
+
+def sentence(text: str, mark: re.Match, words: str) -> str:
+    """Returns the sentence or caption around a mark, on one line, with other words in its brackets."""
+    before = re.split(r'[.!?]\s|"|\n\s*\n', text[: mark.start()])[-1]
+    after = re.split(r'(?<=[.!?])\s|"|\n\s*\n', text[mark.end() :])[0]
+    return " ".join(facts.MARKED_WORDS.sub(r"\1", f"{before}{words}{after}").split())
+
+
+def figures_with(fact: str) -> Iterator[str]:
+    """Yields a request to read the text alternative of each figure that uses a fact, ``chapter.name``."""
+    for path in sorted(records.ROOT.glob("scripts/chapters/*/figures/*.py")):
+        chapter = path.parents[1].name
+        if fact in {facts.full_name(mark, chapter) for mark in facts.MARK.findall(path.read_text(encoding="utf-8"))}:
+            yield f"also read the ALT of figure {path.stem}"
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
-from math import ceil, exp, floor, log, log10
+from math import ceil, floor, log10
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,8 +18,8 @@ ABOUT = 0.05  # "about half" is at most this far from half
 ROUGHLY = 0.2
 FRACTIONS = {1 / 100: "a hundredth", 1 / 20: "a twentieth", 1 / 10: "a tenth", 1 / 8: "an eighth", 1 / 5: "a fifth"}
 FRACTIONS |= {1 / 4: "a quarter", 1 / 3: "a third", 1 / 2: "half", 2 / 3: "two thirds"}
-MULTIPLES = {2: "twice", 3: "three times", 4: "four times", 5: "five times"}
-MULTIPLES |= {6: "six times", 10: "ten times", 100: "a hundred times"}
+MULTIPLES = {2: "twice", 3: "three times", 4: "four times", 5: "five times", 6: "six times", 7: "seven times"}
+MULTIPLES |= {8: "eight times", 9: "nine times", 10: "ten times", 100: "a hundred times"}
 
 
 class NoPhrase(ValueError):
@@ -88,23 +88,13 @@ def wins_and_losses(ratios: Sequence[Range], settings: str) -> str:
     return f"{word} in {many} {len(ratios)} {settings}" + "".join(f", {word} in {count}" for word, count in others)
 
 
-def mean_speedup(ratios: Sequence[float], margin_class: str) -> str:
-    """Returns how many times as fast a form is over many settings, by the geometric mean: "1.11 to 1.16 times".
-
-    ratios: the other form's times over this one's
-    """
-    low, high = with_margin(exp(sum(map(log, ratios)) / len(ratios)), margin_class)
-    if low <= 1 <= high:
-        raise NoPhrase(f"{low:.3f} to {high:.3f} times as fast: too close to call")
-    return f"{_span(floor(100 * low) / 100, ceil(100 * high) / 100)} times"
-
-
 def rough_multiple(ratio: Range) -> str:
     """Returns how many times as much something is, where one digit is enough: "roughly ten times"."""
-    for mark, name in MULTIPLES.items():
-        if mark / (1 + ROUGHLY) <= ratio.low and ratio.high <= mark * (1 + ROUGHLY):
-            return f"roughly {name}"
-    raise NoPhrase(f"{ratio.low:.1f} to {ratio.high:.1f} times: near no multiple with a name")
+    nearest = min(MULTIPLES, key=lambda mark: max(mark / ratio.low, ratio.high / mark))
+    if nearest / (1 + ROUGHLY) <= ratio.low and ratio.high <= nearest * (1 + ROUGHLY):
+        return f"roughly {MULTIPLES[nearest]}"
+    known = ", ".join(map(str, MULTIPLES))
+    raise NoPhrase(f"{ratio.low:.1f} to {ratio.high:.1f} times: near none of {known}; range_of_ratios says any range")
 
 
 def lower_bound(ratio: Range) -> str:

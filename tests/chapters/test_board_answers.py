@@ -5,15 +5,24 @@ from contextlib import nullcontext
 
 import pytest
 
+from scripts.records import ROOT
 from scripts.site.pages import sheets
 from tests.chapters.expected import EXPECTED
 from tests.chapters.perturbed_records import perturbed_records
 
+BOARDS = [path.parent.name for path in sorted(ROOT.glob("scripts/chapters/*/board.py"))]
 ANSWERS = [
     pytest.param(name, answer, id=f"{name}-{answer['step']}")
     for name, expected in EXPECTED.items()
     for answer in expected.get("answers", ())
 ]
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_chapter_lists_what_its_board_keeps_back(name):
+    keeps_back = any(ink.answer_number for ink in sheets.draw_board(name).ink)
+    listed = EXPECTED.get(name, {}).get("answers")
+    assert listed or not keeps_back, f"list answers of this board in tests/chapters/{name}/expected.toml"
 
 
 @pytest.mark.parametrize(("name", "answer"), ANSWERS)

@@ -1,11 +1,12 @@
-"""A drawing's text alternative has only numbers that are drawn or written, and every drawing is shown."""
+"""A drawing's text alternative has only numbers that are drawn or written, every drawing is shown, and tested."""
 
 import re
 from xml.etree import ElementTree
 
 import pytest
 
-from tests.docs.page_text import DOCS, DRAWINGS, PICTURE
+from scripts.records import ROOT
+from tests.docs.page_text import DOCS, DRAWINGS, PICTURE, drawing_text
 
 PLAIN_NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
 SHOWN_DRAWINGS = [
@@ -26,6 +27,18 @@ def test_the_text_alternative_says_what_is_drawn(page, words, drawing):
     drawn = " ".join(ElementTree.parse(drawing).getroot().itertext())
     unknown = numbers(words) - numbers(drawn) - numbers(written)
     assert not unknown, f"docs/{page}: the alternative of {drawing.name} says {unknown}, and nothing draws that"
+
+
+@pytest.mark.parametrize("chapter", sorted(path.name for path in (DOCS / "chapters").iterdir()))
+def test_a_chapter_whose_drawings_have_numbers_tests_them(chapter):
+    with_numbers = [
+        drawing.name
+        for drawing in sorted(DRAWINGS.glob(f"{chapter}-*.svg"))
+        if re.search(r"\d[\d.,]*\d", drawing_text(drawing.stem))
+    ]
+    tests = ROOT / "tests" / "chapters" / chapter.replace("-", "_") / "test_page.py"
+    missing = f"write {tests.relative_to(ROOT)}: it holds {with_numbers} against the example"
+    assert not with_numbers or tests.is_file(), missing
 
 
 def test_every_drawing_is_shown_and_every_chapter_has_one():

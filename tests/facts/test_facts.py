@@ -1,6 +1,7 @@
-"""A fact can't be empty: it says something else, or nothing, when its forms swap or one of them changes."""
+"""A fact can't be empty: it says something else, or nothing, when what it compares swaps or one of them changes."""
 
 import ast
+import dataclasses
 import inspect
 import re
 from pathlib import Path
@@ -27,24 +28,23 @@ def words_of(fact, rows):
         return None
 
 
-def with_changed_form(fact, rows, change):
-    """The rows with one form's number changed: a row of that form, or its column."""
-    form, factor = change
-    column = fact.value_column if fact.form_column else form
+def with_changed_number(fact, rows, one, factor):
+    """The rows with one number that it compares changed: a column, or a column in the rows of a key."""
+    column = one if fact.columns else fact.value_column
     return [
         row | {column: row[column] * factor}
-        if row[column] is not None and (not fact.form_column or row[fact.form_column] == form)
+        if row[column] is not None and (fact.columns or row[fact.key_column] == one)
         else dict(row)
         for row in rows
     ]
 
 
-def with_swapped_forms(fact, rows):
-    one, other = fact.forms
+def with_both_swapped(fact, rows):
+    one, other = fact.columns or fact.keys
     names = {one: other, other: one}
-    if not fact.form_column:
+    if fact.columns:
         return [{names.get(column, column): value for column, value in row.items()} for row in rows]
-    return [row | {fact.form_column: names.get(row[fact.form_column], row[fact.form_column])} for row in rows]
+    return [row | {fact.key_column: names.get(row[fact.key_column], row[fact.key_column])} for row in rows]
 
 
 @pytest.fixture(params=FACTS)
@@ -57,22 +57,36 @@ def rows(fact):
     return records.table(*fact.table.split("."))
 
 
-def test_swapping_the_forms_changes_what_it_says(fact, rows):
-    assert words_of(fact, with_swapped_forms(fact, rows)) != fact(rows)
+def test_swapping_what_it_compares_changes_what_it_says(fact, rows):
+    assert words_of(fact, with_both_swapped(fact, rows)) != fact(rows)
 
 
-def test_another_number_of_either_form_changes_what_it_says(fact, rows):
+def test_another_number_of_either_changes_what_it_says(fact, rows):
     """A number by a half; a verdict, when the winner is scaled past the loser."""
     now = fact(rows)
     by = (1.5, 100, 0.01) if VERDICT.search(now) else (1.5,)
-    for form in fact.forms:
-        changed = any(words_of(fact, with_changed_form(fact, rows, (form, factor))) != now for factor in by)
-        assert changed, f"fact {fact.name} doesn't read form {form}"
+    for one in fact.columns or fact.keys:
+        changed = any(words_of(fact, with_changed_number(fact, rows, one, factor)) != now for factor in by)
+        assert changed, f"fact {fact.name} doesn't read {one}"
 
 
-def test_it_declares_forms_that_its_table_has(fact, rows):
-    forms = {row[fact.form_column] for row in rows} if fact.form_column else rows[0].keys()
-    assert {*fact.forms} <= forms and (not fact.form_column or fact.value_column in rows[0])
+def test_a_number_that_it_does_not_declare_changes_nothing(fact, rows):
+    """Those with a fraction: whole ones may select rows or count them."""
+    now = fact(rows)
+    fractions = {column for row in rows for column, value in row.items() if isinstance(value, float)}
+    for column in fractions - {*fact.columns, fact.value_column}:
+        for factor in (1.5, 0.01):
+            other = [row | {column: row[column] and row[column] * factor} for row in rows]
+            assert words_of(fact, other) == now, f"fact {fact.name} reads {column}, and doesn't declare it"
+
+
+def test_it_declares_two_columns_or_two_rows_that_its_table_has(fact, rows):
+    if fact.columns:
+        assert not (fact.key_column or fact.keys or fact.value_column)
+        assert len(fact.columns) == 2 and {*fact.columns} <= rows[0].keys()
+    else:
+        assert len(fact.keys) == 2 and {*fact.keys} <= {row[fact.key_column] for row in rows}
+        assert fact.value_column in rows[0]
 
 
 def test_its_own_words_hold_no_number_and_no_comparison(fact):
@@ -84,7 +98,12 @@ def test_its_own_words_hold_no_number_and_no_comparison(fact):
         for node in ast.walk(part)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
-    names = {*fact.forms, *phrases.MARGINS, *(key for row in records.table(*fact.table.split(".")) for key in row)}
+    names = {
+        *fact.columns,
+        *fact.keys,
+        *phrases.MARGINS,
+        *(key for row in records.table(*fact.table.split(".")) for key in row),
+    }
     assert [text for text in strings if COMPARES.search(text) and text not in names] == []
 
 
@@ -92,7 +111,7 @@ def test_its_own_words_hold_no_number_and_no_comparison(fact):
 def test_a_chapter_has_at_most_25_facts_each_on_a_page(chapter):
     chapter_facts = facts.facts_of_chapter(chapter)
     used = {
-        name if "." in name else f"{facts.chapter_of_page(str(path)).replace('-', '_')}.{name}"
+        facts.full_name(name, facts.chapter_of_page(str(path)))
         for path, text in PAGES.items()
         for _, _, name in facts.marks(text)
     }
@@ -102,9 +121,9 @@ def test_a_chapter_has_at_most_25_facts_each_on_a_page(chapter):
 def test_emptied_facts_are_rejected(fact, rows):
     """A computation that can be taken out without anything noticing guards nothing."""
     said_today = fact(rows)
-    empty = facts.Fact(fact.name, fact.table, fact.form_column, fact.forms, fact.value_column, lambda rows: said_today)
+    empty = dataclasses.replace(fact, function=lambda rows: said_today)
     with pytest.raises(AssertionError):
-        test_another_number_of_either_form_changes_what_it_says(empty, rows)
+        test_another_number_of_either_changes_what_it_says(empty, rows)
 
 
 def range_of(low, high):
@@ -139,6 +158,18 @@ def test_a_large_multiple_is_one_that_it_surely_exceeds(low, wanted):
             phrases.lower_bound(range_of(low, 1.3 * low))
 
 
+@pytest.mark.parametrize(
+    "low, high, wanted",
+    [(5.8, 7, "six"), (6.8, 7.2, "seven"), (8.9, 9.2, "nine"), (9.6, 10.4, "ten"), (10.9, 12.1, None), (1, 1.9, None)],
+)
+def test_a_rough_multiple_is_the_nearest(low, high, wanted):
+    if wanted:
+        assert phrases.rough_multiple(range_of(low, high)) == f"roughly {wanted} times"
+    else:
+        with pytest.raises(phrases.NoPhrase, match=r"none of 2, 3, .*, 100; range_of_ratios"):
+            phrases.rough_multiple(range_of(low, high))
+
+
 def test_wins_and_losses_count_what_is_sure():
     ratios = [phrases.with_margin(each, "ratio_of_one_setting") for each in (0.5, 0.9, 0.99, 1.02, 1.2)]
     assert phrases.wins_and_losses(ratios, "settings") == "ahead in 2 of 5 settings, behind in 1"
@@ -147,7 +178,7 @@ def test_wins_and_losses_count_what_is_sure():
 
 
 def test_a_fact_says_at_most_twelve_words():
-    talkative = facts.Fact("talkative", "a.b", "", ("a", "b"), "", lambda rows: "word " * 13)
+    talkative = facts.Fact("talkative", "a.b", lambda rows: "word " * 13, columns=("a", "b"))
     with pytest.raises(facts.FactError, match="talkative says"):
         talkative([])
 
@@ -157,20 +188,22 @@ def test_marks_inside_code_are_none():
     assert [(said, name) for _, said, name in facts.marks(text)] == [("half", "one"), ("two lines", "other.four")]
 
 
-def test_the_command_writes_todays_words_and_says_where(monkeypatch, tmp_path, capsys):
+def test_the_command_writes_todays_words_and_says_where_and_what_to_read(monkeypatch, tmp_path, capsys):
     from scripts.facts import __main__ as command
 
-    name, fact = next(iter(FACTS.items()))
-    chapter, _, name = name.partition(".")
+    chapter, name = "first_kernel", "waits_for_threads"  # also in the ALT of a figure
+    fact = FACTS[f"{chapter}.{name}"]
     page = Path(tmp_path, chapter.replace("_", "-"), "index.md")
     page.parent.mkdir()
-    page.write_text(f"One [other words]{{fact={name}}} and\n[none]{{fact=nothing}}.\n")
+    page.write_text(f"A first. One [other words]{{fact={name}}} and\n[none]{{fact=nothing}}.\n")
     monkeypatch.setattr(command, "DOCS", tmp_path)
     assert command.main() == 1  # because of the fact that isn't there
-    assert page.read_text().startswith(f"One [{fact()}]{{fact={name}}} and")
-    changed, missing = capsys.readouterr().out.splitlines()
+    assert page.read_text().startswith(f"A first. One [{fact()}]{{fact={name}}} and")
+    changed, sentence, figure, missing = capsys.readouterr().out.splitlines()
     where = f"docs/{chapter.replace('_', '-')}/index.md"
     assert changed == f"{where}:1: 'other words' is now {fact()!r}"
+    assert sentence.strip() == f"One {fact()} and none."
+    assert figure.strip() == "also read the ALT of figure what_warps_wait_for"
     assert missing.startswith(f"{where}:2: there is no fact nothing")
     page.write_text(f"[{fact()}]{{fact={name}}}")
     assert command.main() == 0

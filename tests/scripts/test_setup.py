@@ -290,6 +290,8 @@ def test_an_environment_that_is_a_link_is_not_emptied(machine, tmp_path):
         (["lab"], "scripts.labs"),
         (["worksheet", "CHAPTER={}", "SEED=7"], "scripts.write_worksheet {} 7"),
         (["worksheet", "CHAPTER=balloon", "SEED={}"], "scripts.write_worksheet balloon {}"),
+        (["serve", "PORT={}"], "mkdocs serve --dev-addr 127.0.0.1:{}"),
+        (["serve"], "mkdocs serve --dev-addr 127.0.0.1:8000"),
     ],
 )
 @pytest.mark.parametrize("said", ["a; touch made", "a b", "'", '"', "`touch made`", "a|touch made", "$$(touch made)"])
@@ -302,6 +304,14 @@ def test_what_make_is_told_reaches_no_shell(said, call, words, tmp_path):
     wanted = [word.format(said.replace("$$", "$")) for word in words.split()]
     assert run.stdout.splitlines() == wanted
     assert not (tmp_path / "made").exists()
+
+
+def test_make_check_takes_all_steps_though_each_fails(tmp_path):
+    shutil.copy(REAL_ROOT / "Makefile", tmp_path)
+    command = ["make", "-s", "check", "SETUP=@true", "RUN=echo step; false"]  # tsc isn't there
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode and run.stdout.count("step") == 4
+    assert all(f": {step}] Error" in run.stderr for step in ("ruff-check", "ruff-format", "types", "drawings", "pages"))
 
 
 @pytest.mark.parametrize("seed", ["../7", "a b", "x" * 41, "a/b"])

@@ -40,7 +40,7 @@ of_{0}
 FACTS = """from scripts.facts import compares
 
 
-@compares("behind.times", form_column="", forms=("n", "n"))
+@compares("behind.times", columns=("n", "n"))
 def rows(rows):
     return "one row"
 """

@@ -20,32 +20,32 @@ def _peak(rows: list[dict], form: str) -> phrases.Range:
     return phrases.with_margin(row["peak"], "exact")
 
 
-@compares("prefill_memory.forward", form_column="", forms=COUNTED)
+@compares("prefill_memory.forward", columns=COUNTED)
 def three_lines_as_counted(rows: list[dict]) -> str:
     """Says how well the peaks of the three lines agree with the formula, at every length that fits."""
     return _agree(rows, form="attention")
 
 
-@compares("prefill_memory.forward", form_column="", forms=COUNTED)
+@compares("prefill_memory.forward", columns=COUNTED)
 def flash_as_counted(rows: list[dict]) -> str:
     """Says how well the peaks of FlashAttention agree with the formula, at every length."""
     return _agree(rows, form="flash_attention")
 
 
-@compares("balloon.sentences", form_column="", forms=COUNTED)
+@compares("balloon.sentences", columns=COUNTED)
 def sentences_as_counted(rows: list[dict]) -> str:
     """Says how well the peaks agree with the formula, for every number of sentences that fits."""
     return _agree(rows)
 
 
-@compares("balloon.limit", form_column="", forms=COUNTED)
+@compares("balloon.limit", columns=COUNTED)
 def limit_as_counted(rows: list[dict]) -> str:
     """Says how well the peaks agree with the formula, at every length that was tried for the limit."""
     return _agree(rows)
 
 
 @compares(
-    "prefill_memory.forward", form_column="form", forms=("three_kernel_attention", "attention"), value_column="peak"
+    "prefill_memory.forward", key_column="form", keys=("three_kernel_attention", "attention"), value_column="peak"
 )
 def three_kernels_beside_three_lines(rows: list[dict]) -> str:
     """Says how well the peaks of three kernels and three lines agree, at every length that fits."""
@@ -57,7 +57,7 @@ def three_kernels_beside_three_lines(rows: list[dict]) -> str:
     return phrases.agreement([(first[n], second[n]) for n in first.keys() & second.keys()], one, other, "byte")
 
 
-@compares("prefill_memory.training", form_column="form", forms=("flash_attention", "sdpa_flash"), value_column="peak")
+@compares("prefill_memory.training", key_column="form", keys=("flash_attention", "sdpa_flash"), value_column="peak")
 def training_beside_the_flash_backend(rows: list[dict]) -> str:
     """Says how much memory our FlashAttention takes forward and backward, beside PyTorch's flash backend."""
     return phrases.quantity_comparison(_peak(rows, "flash_attention").divided_by(_peak(rows, "sdpa_flash")), "memory")

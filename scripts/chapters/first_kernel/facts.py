@@ -7,7 +7,7 @@ from scripts.facts import compares, phrases
 HALF, PREDICTED = 0.5, 8  # from stride 8 on a sector holds one number that's wanted
 
 
-@compares("coalescing.reads", form_column="read", forms=("stride_8", "stride_16"), value_column="to_stride_1")
+@compares("coalescing.reads", key_column="read", keys=("stride_8", "stride_16"), value_column="to_stride_1")
 def strides_that_halve(rows: list[dict]) -> str:
     """Says up to which stride each doubling halves the speed, beside the prediction from single sectors."""
     speeds = {row["read"]: phrases.with_margin(row["to_stride_1"], "ratio_of_one_setting") for row in rows}
@@ -22,7 +22,7 @@ def strides_that_halve(rows: list[dict]) -> str:
     return f"up to a stride of {last}, and we predicted {PREDICTED}"
 
 
-@compares("first_kernel.growth", form_column="n", forms=(8192, 512), value_column="one_meeting")
+@compares("first_kernel.growth", key_column="n", keys=(8192, 512), value_column="one_meeting")
 def a_meeting_in_a_long_row(rows: list[dict]) -> str:
     """Says how many times as much a meeting of a query with a key costs at 8192 words as at 512."""
     cost = {row["n"]: row["one_meeting"] for row in rows}
@@ -31,8 +31,8 @@ def a_meeting_in_a_long_row(rows: list[dict]) -> str:
 
 @compares(
     "prefill_speed.forward_128",
-    form_column="form",
-    forms=("key_blocks_attention", "flash_attention"),
+    key_column="form",
+    keys=("key_blocks_attention", "flash_attention"),
     value_column="median",
 )
 def many_queries(rows: list[dict]) -> str:
@@ -42,14 +42,14 @@ def many_queries(rows: list[dict]) -> str:
     return phrases.lower_bound(phrases.with_margin(ratio, "quotient_of_other_times"))
 
 
-@compares("how_many_warps.times", form_column="warps", forms=(1, 4), value_column="ratio")
+@compares("how_many_warps.times", key_column="warps", keys=(1, 4), value_column="ratio")
 def one_warp(rows: list[dict]) -> str:
     """Says how many times as fast as with four warps the kernel is with one, in texts of 512 words."""
     ratio = {row["warps"]: row["ratio"] for row in rows if row["n"] == 512}
     return phrases.rough_multiple(phrases.with_margin(ratio[1] / ratio[4], "ratio_of_one_setting"))
 
 
-@compares("what_limits.waits", form_column="", forms=("other_threads", "memory"))
+@compares("what_limits.waits", columns=("other_threads", "memory"))
 def waits_for_threads(rows: list[dict]) -> str:
     """Says how much longer than for memory a warp of four waits for a number from another thread, at 512 words."""
     (setting,) = [row for row in rows if (row["n"], row["head_dim"], row["warps"]) == (512, 128, 4)]

@@ -15,25 +15,25 @@ def _wins_and_losses(rows: list[dict], form: str, other: str) -> str:
     return phrases.wins_and_losses([phrases.with_margin(each, "ratio_of_one_setting") for each in apart], "settings")
 
 
-@compares("beside_cudnn.forward", form_column="form", forms=(OURS, CUDNN), value_column="ratio")
+@compares("beside_cudnn.forward", key_column="form", keys=(OURS, CUDNN), value_column="ratio")
 def forward_beside_cudnn(rows: list[dict]) -> str:
     """Says in how many settings our kernel is sure to be ahead of cuDNN, forward."""
     return _wins_and_losses(rows, OURS, CUDNN)
 
 
-@compares("beside_cudnn.backward", form_column="form", forms=(OURS, CUDNN), value_column="ratio")
+@compares("beside_cudnn.backward", key_column="form", keys=(OURS, CUDNN), value_column="ratio")
 def backward_beside_cudnn(rows: list[dict]) -> str:
     """Says in how many settings our kernel is sure to be ahead of cuDNN, backward."""
     return _wins_and_losses(rows, OURS, CUDNN)
 
 
-@compares("beside_cudnn.forward", form_column="form", forms=(OURS, FA4), value_column="ratio")
+@compares("beside_cudnn.forward", key_column="form", keys=(OURS, FA4), value_column="ratio")
 def forward_beside_fa4(rows: list[dict]) -> str:
     """Says in how many settings our kernel is sure to be ahead of FlashAttention-4, forward."""
     return _wins_and_losses(rows, OURS, FA4)
 
 
-@compares("beside_cudnn.backward", form_column="form", forms=(OURS, FA4), value_column="ratio")
+@compares("beside_cudnn.backward", key_column="form", keys=(OURS, FA4), value_column="ratio")
 def backward_beside_fa4(rows: list[dict]) -> str:
     """Says in how many settings our kernel is sure to be ahead of FlashAttention-4, backward."""
     return _wins_and_losses(rows, OURS, FA4)

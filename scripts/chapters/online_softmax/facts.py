@@ -5,21 +5,21 @@ from __future__ import annotations
 from scripts.facts import compares, phrases
 
 
-@compares("softmax_order.ways", form_column="way", forms=("a_tree", "first_to_last"), value_column="mean")
+@compares("softmax_order.ways", key_column="way", keys=("a_tree", "first_to_last"), value_column="mean")
 def a_tree_beside_a_chain(rows: list[dict]) -> str:
     """Says how far off the sum of a tree of merges gets, beside that of a chain."""
     mean = {row["way"]: phrases.with_margin(row["mean"], "exact") for row in rows}
     return phrases.quantity_comparison(mean["a_tree"].divided_by(mean["first_to_last"]), "error")
 
 
-@compares("softmax_order.ways", form_column="way", forms=("eight_readers", "first_to_last"), value_column="mean")
+@compares("softmax_order.ways", key_column="way", keys=("eight_readers", "first_to_last"), value_column="mean")
 def eight_readers_beside_one(rows: list[dict]) -> str:
     """Says how far off the sum of eight readers gets, beside that of one."""
     mean = {row["way"]: phrases.with_margin(row["mean"], "exact") for row in rows}
     return phrases.quantity_comparison(mean["eight_readers"].divided_by(mean["first_to_last"]), "error")
 
 
-@compares("online_softmax.errors", form_column="", forms=("kernel", "torch"))
+@compares("online_softmax.errors", columns=("kernel", "torch"))
 def kernel_errors_beside_pytorchs(rows: list[dict]) -> str:
     """Says how many times PyTorch's errors the kernel's are, over the shapes with more than one number a row."""
     both = [
@@ -28,7 +28,7 @@ def kernel_errors_beside_pytorchs(rows: list[dict]) -> str:
     return phrases.range_of_ratios([kernel.divided_by(torch) for kernel, torch in both])
 
 
-@compares("real_rows.summary", form_column="kind", forms=("real", "random"), value_column="first_block")
+@compares("real_rows.summary", key_column="kind", keys=("real", "random"), value_column="first_block")
 def the_first_block_settles(rows: list[dict]) -> str:
     """Says in which part of the rows, real and random, the first block sets the maximum for good."""
     settled = {row["kind"]: phrases.with_margin(row["first_block"] / row["rows"], "exact") for row in rows}
@@ -36,7 +36,7 @@ def the_first_block_settles(rows: list[dict]) -> str:
     return f"{real} of real rows and {random} of random ones"
 
 
-@compares("overflow.where", form_column="type", forms=("FP16", "BF16"), value_column="last")
+@compares("overflow.where", key_column="type", keys=("FP16", "BF16"), value_column="last")
 def where_types_end(rows: list[dict]) -> str:
     """Says which score is the last whose exponential is a number, in either type of 16 bits."""
     (one, first), (other, second) = [(row["type"], row["last"]) for row in rows if row["type"] in ("FP16", "BF16")]
@@ -55,13 +55,13 @@ def _sorted(rows: list[dict], moves: bool) -> str:
     return moved[0] if moves else kept[0]
 
 
-@compares("softmax_order.factors", form_column="", forms=("falling", "rising"))
+@compares("softmax_order.factors", columns=("falling", "rising"))
 def order_with_every_block_rescaled(rows: list[dict]) -> str:
     """Says in which order every block rescales the sum."""
     return _sorted(rows, moves=True)
 
 
-@compares("softmax_order.factors", form_column="", forms=("falling", "rising"))
+@compares("softmax_order.factors", columns=("falling", "rising"))
 def order_with_none_rescaled(rows: list[dict]) -> str:
     """Says in which order none does, once the first has come."""
     return _sorted(rows, moves=False)
@@ -75,7 +75,7 @@ def _beside_pytorch(rows: list[dict]) -> dict[int, phrases.Range]:
     return {n: phrases.with_margin(ratio[ours, n] / ratio[other, n], "ratio_of_one_setting") for n in lengths}
 
 
-SPEED = {"table": "softmax_speed.speed", "form_column": "form", "forms": ("softmax_kernel", "torch.softmax")}
+SPEED = {"table": "softmax_speed.speed", "key_column": "form", "keys": ("softmax_kernel", "torch.softmax")}
 
 
 @compares(**SPEED, value_column="ratio")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from scripts.facts import compares, phrases
 
 
-@compares("flash_first.times", form_column="form", forms=("flash_attention", "attention"), value_column="median")
+@compares("flash_first.times", key_column="form", keys=("flash_attention", "attention"), value_column="median")
 def kernel_beside_three_lines(rows: list[dict]) -> str:
     """Says how long the fused kernel takes, beside the three lines. Each was timed by itself."""
     median = {row["form"]: row["median"] for row in rows}

@@ -137,7 +137,7 @@ def test_a_link_to_a_chapter_has_its_number(text, why):
 @pytest.fixture
 def fact(renderer, monkeypatch):
     """A chapter with a fact that counts the rows of a table."""
-    fact = facts.Fact("rows", "first.times", "", ("n", "time"), "", lambda rows: f"all {len(rows)} rows")
+    fact = facts.Fact("rows", "first.times", lambda rows: f"all {len(rows)} rows")
     chapters = {"one": {"rows": fact}}
     monkeypatch.setattr(facts, "facts_of_chapter", lambda chapter: chapters.get(chapter, {}))
     return fact
