@@ -1,4 +1,4 @@
-"""What one meeting of a query with a key costs, in shorter and longer texts of as many words."""
+"""How many clocks of an SM a meeting takes in shorter and longer texts, and for how many the LSU and the ALU work."""
 
 import plotly.graph_objects as go
 
@@ -6,25 +6,24 @@ from scripts import records
 from scripts.chapters import plot
 
 ALT = (
-    "A chart with both axes logarithmic: the time of one meeting against the words of a text. The measured line is "
-    "level at first, then it rises. A dashed line stays level, as if a meeting cost the same in all texts. At the "
-    "right end the measured one is {fact=a_meeting_in_a_long_row} as high."
+    "A chart with both axes logarithmic: clocks for a meeting over the words of a text. The LSU's line is level. The "
+    "ALU's begins below it and rises across it. The line of the whole meeting keeps above both: it's level at first, "
+    "then it rises with the ALU's, and at the right end it is {fact=a_meeting_in_a_long_row} as high as at 512 words."
 )
-LEVEL_WORDS = 512  # words, up to which the row hides behind loads and sums
-TICKS = [LEVEL_WORDS, 2048, 8192]  # few enough for a phone
-MEASURED = plot.Style("measured", "accent")
-FLAT = plot.Style("if it cost the same", predicted=True)
+HEAD_DIM, TICKS = 64, [256, 1024, 4096]  # few enough for a phone
+LINES = {
+    "all": plot.Style("a meeting", "accent"),
+    "lsu": plot.Style("LSU", "ink"),
+    "alu": plot.Style("ALU", "soft", symbol="square"),
+}
 
 
 def figure() -> go.Figure:
-    rows = {row["n"]: row["one_meeting"] for row in records.table("first_kernel", "growth")}
-    words = sorted(rows)
+    rows = plot.rows_with(records.table("what_limits", "clocks"), head_dim=HEAD_DIM)
+    words = [row["n"] for row in rows]
     fig = go.Figure()
-    for style, cost in [(MEASURED, [rows[n] for n in words]), (FLAT, [rows[LEVEL_WORDS]] * len(words))]:
-        fig.add_scatter(x=words, y=cost, **style.scatter("%{x} words, %{name}: %{y:.0f} ps"))
-    return plot.finish(
-        fig,
-        300,
-        xaxis=plot.log_axis("words in a text", TICKS),
-        yaxis=plot.log_axis("picoseconds for a meeting", [300, 500, 1000, 2000, 5000]),
-    )
+    for column, style in LINES.items():
+        clocks = [row[column] for row in rows]
+        fig.add_scatter(x=words, y=clocks, **style.scatter("%{x} words, %{name}: %{y:.0f} clocks"))
+    xaxis = plot.log_axis("words in a text", TICKS)
+    return plot.finish(fig, 320, xaxis=xaxis, yaxis=plot.log_axis("clocks", [50, 100, 200, 500, 1000]))
