@@ -8,7 +8,7 @@ from scripts.chapters import plot
 ALT = (
     "A chart with both axes logarithmic: clocks for a meeting over the words of a text. The LSU's line is level. The "
     "ALU's begins below it and rises across it. The line of the whole meeting keeps above both: it's level at first, "
-    "then it rises with the ALU's, and at the right end it is {fact=a_meeting_in_a_long_row} as high as at 512 words."
+    "then it rises with the ALU's, and at the right end it is {fact=a_meeting_in_a_long_row} as high."
 )
 HEAD_DIM, TICKS = 64, [256, 1024, 4096]  # few enough for a phone
 LINES = {
