@@ -42,6 +42,19 @@ def many_queries(rows: list[dict]) -> str:
     return phrases.lower_bound(phrases.with_margin(ratio, "quotient_of_other_times"))
 
 
+@compares(
+    "prefill_speed.forward_128",
+    key_column="form",
+    keys=("one_key_attention", "attention"),
+    value_column="median",
+)
+def slower_than_three_lines(rows: list[dict]) -> str:
+    """Says how many times as long as the three lines of PyTorch the kernel takes, in texts of 512 words."""
+    spent = {row["form"]: row["median"] for row in rows if row["n"] == 512 and not row["causal"]}
+    ratio = spent["one_key_attention"] / spent["attention"]
+    return phrases.lower_bound(phrases.with_margin(ratio, "quotient_of_other_times"))
+
+
 @compares("how_many_warps.times", key_column="warps", keys=(1, 4), value_column="ratio")
 def one_warp(rows: list[dict]) -> str:
     """Says how many times as fast as with four warps the kernel is with one, in texts of 512 words."""

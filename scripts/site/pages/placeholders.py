@@ -132,7 +132,9 @@ class Placeholders:
             for fence in LIVE_FENCE.finditer(chapter.text):
                 where = "The primer" if not chapter.number else f"Chapter {chapter.number}"
                 link = f"[{where}: {chapter.title}]({chapter.page}#live-{fence[1]})"
-                sections.setdefault(fence[1], f"## {self.pieces.title(fence[1])}\n\n{link}\n\n{fence[0]}")
+                module = chapter.name.replace("-", "_")
+                with_chapter = re.sub(r"\{fact=(\w+)\}", rf"{{fact={module}.\1}}", fence[0])
+                sections.setdefault(fence[1], f"## {self.pieces.title(fence[1])}\n\n{link}\n\n{with_chapter}")
         return "\n\n".join(sections.values())
 
     def all_records(self) -> str:

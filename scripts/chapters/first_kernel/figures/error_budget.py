@@ -6,8 +6,8 @@ from scripts import records
 from scripts.chapters import plot
 
 ALT = (
-    "Four bars on a logarithmic axis. On top, hollow, the budget. Those of PyTorch and of the kernel have one length "
-    "and stay below it. That of the output with a head of zeros reaches far to the right."
+    "Three points on a logarithmic axis, and an upright line, the budget. Those of PyTorch and of the kernel stand at "
+    "the same place, before the line. That of the output with a head of zeros is far beyond it."
 )
 NAMES = {"pytorch": "PyTorch", "one_key": "our kernel", "one_head_of_zeros": "a head of zeros"}
 
@@ -15,13 +15,17 @@ NAMES = {"pytorch": "PyTorch", "one_key": "our kernel", "one_head_of_zeros": "a 
 def figure() -> go.Figure:
     budgets = {row["form"]: row["of_budget"] for row in records.table("first_kernel", "errors")}
     fig = go.Figure()
-    add_bar(fig, plot.Style("the budget", "grey", predicted=True), 1)
     for form, name in NAMES.items():
-        add_bar(fig, plot.Style(name, "accent" if form == "one_key" else "grey"), budgets[form])
-    xaxis = plot.log_axis("largest error, by the budget", [0.1, 1, 10, 100, 1000], range=[-1, 3.8])
-    return plot.finish(fig, 220, bargap=0.3, xaxis=xaxis, yaxis=plot.name_axis())
-
-
-def add_bar(fig: go.Figure, style: plot.Style, error: float) -> None:
-    bar = style.bars("%{y}: %{x:,.2f} budgets", "value")
-    fig.add_bar(x=[error], y=[style.name], text=[f"<b>{error:,.{0 if error >= 10 else 2}f}</b>"], **bar)
+        style = plot.Style(name, "accent" if form == "one_key" else "ink")
+        point = style.scatter("%{y}: %{x:,.2f} budgets", "markers+text", size=11, named=None)
+        error = budgets[form]
+        inside = error < 1
+        label = f"<b>{error:,.{2 if inside else 0}f}</b>"
+        text, side = ([f"{label}  "], "left") if inside else ([f"  {label}"], "right")
+        fig.add_scatter(x=[error], y=[name], text=text, textposition=f"middle {side}", **point)
+    gate = {"type": "line", "x0": 1, "x1": 1, "yref": "paper", "y0": 0, "y1": 1}
+    xaxis = plot.log_axis(
+        "largest error, in budgets", [1, 10, 100, 1000], ["budget", "10", "100", "1,000"], range=[-1, 3.8]
+    )
+    order = {"categoryorder": "array", "categoryarray": [*NAMES.values()]}
+    return plot.finish(fig, 190, xaxis=xaxis, yaxis=plot.name_axis(**order), shapes=[gate])
