@@ -47,18 +47,24 @@ errors.show()
 
 # %% [markdown]
 # What is in the two loops of each, as the GPU gets it: one warp's instructions for one query
-# and one key. Load reads memory, shared reads or writes shared memory; compare and select go
-# over the row.
+# and one key; then the same for longer rows. Load reads memory, shared reads or writes shared
+# memory; compare and select go over the row. Bits packs and unpacks what comparisons found.
+# S2R reads the thread's own number.
 
 # %% tags=["compiled"]
 NAMES = {"load": ["LDG"], "shuffle": ["SHFL"], "shared": ["LDS", "STS"]}
 NAMES |= {"barrier": ["BAR"], "compare": ["ISETP"], "select": ["FSEL"]}
-counts = Table("compiled", warps="", all="", **dict.fromkeys(NAMES, ""))
-for warps in WARPS if on_gpu else ():
-    keys, values = loops(compiled[warps].asm["sass"])
+NAMES |= {"bits": ["LOP3", "SEL", "SHF", "PRMT"], "S2R": ["S2R"]}
+counts = Table("compiled", n="", warps="", all="", **dict.fromkeys(NAMES, ""))
+kernels = {(512, warps): kernel for warps, kernel in compiled.items()}
+for n in (2048, 4096, 8192) if on_gpu else ():
+    long = torch.zeros(1, 1, n, 64, dtype=torch.float16, device=device)
+    kernels[n, 4] = start(long, long, long, long.clone(), 4)
+for (n, warps), kernel in kernels.items() if on_gpu else ():
+    keys, values = loops(kernel.asm["sass"])
     meeting = keys + values
     row = {kind: sum(meeting[name] for name in names) for kind, names in NAMES.items()}
-    counts.add(warps=warps, all=meeting.total(), **row)
+    counts.add(n=n, warps=warps, all=meeting.total(), **row)
 counts.show() if on_gpu else print("No GPU here, so nothing was compiled for one.")
 
 # %% [markdown]
