@@ -14,7 +14,8 @@ LEFT, FOOT = 26, 242  # the left edge, and the line above what stays
 STAYS = ("vote", "one place", "talk")
 X, Y, WIDE, HIGH = 30, 140, 150, 84  # the curve of a meeting
 LEVEL = 512  # words, up to which a meeting costs the same
-DOOR = 236  # the wall that it is in
+DOOR = 352  # the wall that it is in
+LEVELS, COUNT = (41, 74, 107, 140), 200  # of the tree, and where its tickets are counted
 SHELF = 338  # where the suspects begin
 SUSPECTS = (96, 122, 148)  # their lines
 HEADS = 32  # that are tested
@@ -33,13 +34,15 @@ def correct(board: Board) -> None:
     ours, zeros = found["one_key"], found["one_head_of_zeros"]
     used, over = f"{ours['of_budget']:.2f}", f"{zeros['of_budget']:,.0f}"
     board.step(
-        f"32 strokes for 32 heads, one of them crossed out: zeros. The mean error is {zeros['mean']:.4f}. The budget: "
-        f"1.5 times the built-in attention's largest error, in each head. The largest here is {zeros['largest']:.2f}, "
-        f"{over} budgets, REJECTED. Ours needs {used} of the budget and passes."
+        f"On a strip of paper 32 strokes for 32 heads, one of them crossed out: zeros. The mean error is "
+        f"{zeros['mean']:.4f}. The budget: 1.5 times the built-in attention's largest error, in each head. The "
+        f"largest here is {zeros['largest']:.2f}, {over} budgets, REJECTED. Ours needs {used} of the budget and passes."
     )
     board.erase(keep=STAYS)
-    for i in range(HEADS):
-        board.line((30 + 13 * i, 14), (30 + 13 * i, 46), width=1.2)
+    with board.group("paper"):
+        board.box(18, 9, 427, 42)
+        for i in range(HEADS):
+            board.line((30 + 13 * i, 14), (30 + 13 * i, 46), width=1.2)
     board.strike(30 + 13 * 20 - 9, 42, 30 + 13 * 20 + 9, 18)
     board.write(30 + 13 * 20, 62, "zeros", 0.85)
     board.write(LEFT, 94, f"mean  {zeros['mean']:.4f}", 0.95, at="left")
@@ -119,53 +122,84 @@ def strike(board: Board, suspect: int, wide: float) -> None:
 
 
 def door(board: Board) -> None:
-    each, clocks = worked.LSU_INSTRUCTIONS, worked.LSU_CLOCKS
-    folds = " → ".join(str(worked.LANES >> i) for i in range(worked.SUM_STEPS[0] + 1))
+    each, clocks, steps = worked.LSU_INSTRUCTIONS, worked.LSU_CLOCKS, worked.SUM_STEPS
+    folds = " → ".join(str(worked.LANES >> i) for i in range(steps[0] + 1))
+    places, threads = worked.SHAPE[-1], worked.WARPS * worked.LANES
     board.step(
-        "Four queues, one for each warp, at a single door in a wall, the load-store unit, with a clock: 1 a clock. "
-        f"32 numbers fold: {folds}. One sum is {' + '.join(map(str, worked.SUM_STEPS))} = {sum(worked.SUM_STEPS)} "
-        f"tickets, for shuffles and shared memory in turn. A meeting is 2 · {sum(worked.SUM_STEPS)} + 2 = {each} for "
-        f"each warp, so {clocks} clocks. Behind the wall a room of its own that sleeps: multiply, "
-        f"{worked.fp32_milliseconds():.0f} ms."
+        "On paper, the tree of a sum: four warps of 32, shared memory with 4 in, a box that adds the four, 1 out. "
+        f"Above it 32 numbers fold: {folds}. Beside its levels the tickets: {', '.join(tickets())}, together "
+        f"{sum(steps)}. Below, one thread with its {places} / {threads} = {places // threads} places. Four queues, one "
+        f"for each warp, at a single door in a wall, the load-store unit, with a clock: 1 a clock. A meeting is 2 · "
+        f"{sum(steps)} + 2 = {each} for each warp, so {clocks} clocks. Behind the wall a room of its own that sleeps: "
+        f"multiply, {worked.fp32_milliseconds():.0f} ms."
     )
     board.erase(keep=STAYS)
-    board.write(60, 84, "4 warps", 0.85)
-    board.write(DOOR, 75, "load-store", 0.8)
+    with board.group("paper"):
+        tree(board)
+    board.write(270, 86, "4 warps", 0.8)
+    board.write(DOOR, 73, "load-store", 0.75)
     for y in (85, 173):
         board.line((DOOR, y), (DOOR, y + 58), width=3.2)
     for warp in range(worked.WARPS):
         y = 106 + 36 * warp
-        for i in range(5):
-            board.line((104 + 16 * i, y - 8), (104 + 16 * i, y + 8), width=1.2)
-        board.arrow(180, y, DOOR - 8, 148 + 8 * warp)
-    board.ring(DOOR + 36, 118, 32, 32)
-    board.line((DOOR + 36, 107), (DOOR + 36, 118), (DOOR + 44, 118))
-    board.arrow(DOOR + 10, 160, DOOR + 34, 160)
-    board.write(DOOR + 42, 160, "1 a clock", 0.9, at="left")
-    board.write(14, 38, "sum:", 0.9, at="left")
-    for i, (count, through) in enumerate(zip(worked.SUM_STEPS, ("shuffle", "shared") * 2, strict=True)):
+        for i in range(3):
+            board.line((284 + 13 * i, y - 8), (284 + 13 * i, y + 8), width=1.2)
+        board.arrow(322, y, DOOR - 8, 148 + 8 * warp)
+    board.ring(DOOR + 30, 118, 32, 32)
+    board.line((DOOR + 30, 107), (DOOR + 30, 118), (DOOR + 38, 118))
+    board.arrow(DOOR + 8, 158, DOOR + 30, 158)
+    board.write(DOOR + 36, 158, "1 a clock", 0.85, at="left")
+    for i, (y, count) in enumerate(zip(LEVELS, tickets(), strict=True)):
         with board.withhold():
             if not i:
-                board.write(64, 16, folds, 0.8, at="left")
-            board.write(84 + 60 * i, 38, f"+ {count}" if i else f"{count}", 0.9)
-            board.write(84 + 60 * i, 56, through, 0.75)
+                board.write(14, 15, folds, 0.8, at="left")
+            board.write(COUNT, y, count, 0.8)
     with board.withhold():
-        board.write(302, 38, f"= {sum(worked.SUM_STEPS)}", 0.9, at="left")
+        board.line((COUNT - 22, 152), (COUNT + 22, 152))
+        board.write(COUNT, 166, str(sum(steps)), 0.9)
     with board.withhold():
-        board.write(466, 62, f"2 · {sum(worked.SUM_STEPS)} + 2 = {each}", 0.9, at="right")
+        board.write(14, 183, "1 thread", 0.8, at="left")
+        board.grid(92, 174, 1, places // threads, 18, 18)
+        board.write(14, 205, f"{places} / {threads} = {places // threads}", 0.8, at="left")
+    with board.withhold():
+        board.write(14, 228, f"2 · {sum(steps)} + 2 = {each}", 0.9, at="left")
         for warp in range(worked.WARPS):
-            board.write(60, 106 + 36 * warp, str(each), 1)
+            board.write(258, 106 + 36 * warp, str(each), 1)
     with board.withhold():
-        board.write(DOOR + 42, 208, f"{clocks} clocks", 1.15, at="left")
+        board.write(DOOR + 14, 205, f"{clocks} clocks", 1.1, at="left")
     with board.withhold():
-        board.box(348, 82, 116, 56)
-        board.write(406, 98, "multiply", 0.85)
-        board.write(406, 122, f"{worked.fp32_milliseconds():.0f} ms  zzz", 0.85)
+        board.box(354, 10, 116, 50)
+        board.write(412, 24, "multiply", 0.85)
+        board.write(412, 46, f"{worked.fp32_milliseconds():.0f} ms  zzz", 0.85)
+
+
+def tree(board: Board) -> None:
+    """Step 6's picture of a sum, small: what warps add up among themselves, and what they hand to each other."""
+    board.box(9, 26, 160, 127)
+    for warp in range(worked.WARPS):
+        x = 16 + 37 * warp
+        board.box(x, LEVELS[0] - 8, 34, 16, str(worked.LANES), 0.75)
+        board.arrow(x + 17, LEVELS[0] + 9, x + 17, LEVELS[1] - 10)
+    board.box(16, LEVELS[1] - 8, 145, 16, f"shared: {worked.WARPS} in", 0.75)
+    board.arrow(33, LEVELS[1] + 9, 33, LEVELS[2] - 10)
+    board.box(16, LEVELS[2] - 8, 60, 16, f"adds {worked.WARPS}", 0.75)
+    board.arrow(33, LEVELS[2] + 9, 33, LEVELS[3] - 10)
+    board.box(16, LEVELS[3] - 8, 145, 16, "shared: 1 out", 0.75)
+
+
+def tickets() -> list[str]:
+    """What each level of the tree costs a warp: shuffles, and where warps hand over, to write and to read."""
+    within, handed, across, back = worked.SUM_STEPS
+    return [str(within), f"{handed // 2} + {handed // 2}", str(across), f"{back // 2} + {back // 2}"]
 
 
 def bill(board: Board) -> None:
     ours = milliseconds("one_key_attention", 128)
     setting = {"n": 512, "head_dim": worked.HEAD_DIM, "warps": worked.WARPS}
+    eight_clocks = worked.load_store_clocks(8)
+    (eight,) = [
+        row["median"] for row in records.table("how_many_warps", "times") if (row["n"], row["warps"]) == (512, 8)
+    ]
     (busy,), (waits,) = (
         [row for row in records.table("what_limits", table) if setting.items() <= row.items()]
         for table in ("busy", "waits")
@@ -176,7 +210,8 @@ def bill(board: Board) -> None:
         f"{' · '.join(map(str, worked.SHAPE))} = {million:.0f} million meetings, times {clocks} clocks, on "
         f"{worked.SMS} SMs {per_sm:.0f} million clocks, that is {found:.0f} ms. A bar for {ours:.0f} ms, {found:.0f} "
         f"of it shaded. The profiler: the unit starts one in {busy['lsu']:.0f} % of all clocks. And a warp spends "
-        f"{waits['other_threads']:.0f} % of its time waiting at the door, {waits['memory']:.0f} % for memory."
+        f"{waits['other_threads']:.0f} % of its time waiting for a number from a thread, {waits['memory']:.0f} % for "
+        f"memory. On the right: eight warps, 8 · {eight_clocks // 8} = {eight_clocks} clocks, {eight:.0f} ms."
     )
     board.erase(keep=STAYS)
     board.line((LEFT, 118), (LEFT + 416, 118), (LEFT + 416, 146), (LEFT, 146), (LEFT, 117))
@@ -190,13 +225,22 @@ def bill(board: Board) -> None:
         board.line((LEFT + 416 * found / ours, 118), (LEFT + 416 * found / ours, 146))
         board.hatch(LEFT, 118, 416 * found / ours, 28, gap=24)
     with board.withhold():
-        board.write(LEFT, 170, "profiler: door busy", 0.9, at="left")
-        left, _, right, _ = board.write(300, 170, f"{busy['lsu']:.0f} %", 0.9, at="right")
-        board.ring((left + right) / 2, 170, right - left + 18, 24)
-    for y, waits_for, reason in ((198, "wait at the door", "other_threads"), (224, "wait for memory", "memory")):
+        board.write(14, 170, "profiler: door busy", 0.75, at="left")
+        left, _, right, _ = board.write(318, 170, f"{busy['lsu']:.0f} %", 0.9, at="right")
+        board.ring((left + right) / 2, 170, right - left + 16, 22)
+    for y, waits_for, reason in (
+        (198, "wait for a number from a thread", "other_threads"),
+        (224, "wait for memory", "memory"),
+    ):
         with board.withhold():
-            board.write(LEFT, y, waits_for, 0.9, at="left")
-            board.write(300, y, f"{waits[reason]:.0f} %", 0.9, at="right")
+            board.write(14, y, waits_for, 0.75, at="left")
+            board.write(318, y, f"{waits[reason]:.0f} %", 0.9, at="right")
+    with board.withhold():
+        board.line((332, 162), (332, 234))
+        board.write(344, 170, "8 warps:", 0.9, at="left")
+        board.write(344, 197, f"8 · {eight_clocks // 8} = {eight_clocks}", 0.9, at="left")
+    with board.withhold():
+        board.write(344, 224, f"→ {eight:.0f} ms", 0.9, at="left")
 
 
 def cure(board: Board) -> None:

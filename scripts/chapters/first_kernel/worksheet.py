@@ -1,4 +1,4 @@
-"""Chapter 5: who a program is, its row with and without a mistake, a mask, what all ask for, and a door's clocks."""
+"""Chapter 5: who a program is, its row with and without a mistake, a mask, what a row costs, and a door's clocks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from scripts.chapters.worksheets import Blank, Worksheet, rows_text, with_commas
 ROWS = ((1, 0), (0, 1), (1, 1))
 VALUES = ((10, 0), (0, 10), (5, 5))
 POWERS = (1, 0.368, 0.135, 0.05)  # e to the power of 0, -1, -2 and -3
-CACHE = 8  # terabytes a second, a round number near that of the board
 ON_THE_BOARD = [sorted(program_row(query).shares[:3]) for query in QUERIES]
 
 
@@ -41,7 +40,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
             ]
             for number in programs
         ],
-        questions=[*row, *vectors(draw), *asked_for(draw), *clocks(draw)],
+        questions=[*row, *vectors(draw), *walks(draw), *clocks(draw)],
     )
 
 
@@ -104,19 +103,22 @@ def vectors(draw: random.Random) -> list[tuple[str, str]]:
     return [(ask, f"{programs} programs; {real} True, {block - real} False")]
 
 
-def asked_for(draw: random.Random) -> list[tuple[str, str]]:
-    """The bytes of one program and of all, and how long a cache needs for them."""
-    texts, heads, n, d = draw.choice((5, 10, 20)), draw.choice((4, 8)), draw.choice((500, 1000)), draw.choice((64, 128))
-    one, programs = 2 * n * d * 2, texts * heads * n
-    gigabytes = one * programs / 1e9
+def walks(draw: random.Random) -> list[tuple[str, str]]:
+    """What it costs to write one place and to read one, and why a head with twice the words costs eight times that."""
+    words = draw.choice((5, 6, 7, 9, 10, 12, 14, 20, 24, 30))
+    places = 1 << (words - 1).bit_length()
+    one, head = 2 * words * places, 2 * words**2 * places
     ask = (
-        f"{texts} texts, {heads} heads, {n} words, keys and values of {d} numbers, 2 bytes each. A program asks for "
-        "every key and every value of its head. How many bytes is that? How many GB do all programs ask for, and how "
-        f"many ms does a cache take that delivers {CACHE} TB/s?"
+        f"A head has {words} queries and {words} keys. To write one place of a row, a program makes a new row; to read "
+        "one, it adds up a row. How many places does a row have? Over how many does a program go, for all its scores "
+        "and shares, and over how many do all? By what factor does that grow with twice the words?"
     )
-    total = f"{texts} · {heads} · {n} = {with_commas(programs)} programs, {gigabytes:g} GB"
     return [
-        (ask, f"2 · {n} · {d} · 2 = {with_commas(one)} bytes; {total}; / ({CACHE} TB/s) = {gigabytes / CACHE:g} ms")
+        (
+            ask,
+            f"{places} places; 2 · {words} · {places} = {with_commas(one)}; {words} · {with_commas(one)} = "
+            f"{with_commas(head)}; by 2 · 2 · 2 = 8: programs, keys and places double",
+        )
     ]
 
 

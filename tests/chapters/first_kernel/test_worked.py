@@ -87,6 +87,12 @@ def test_a_meeting_takes_as_long_with_four_warps_as_the_chapter_says():
     assert worked.load_store_clocks(worked.WARPS) == worked.LSU_CLOCKS
 
 
+def test_with_eight_warps_there_are_twice_the_tickets_and_it_takes_nearly_twice_as_long():
+    assert worked.load_store_clocks(8) == 8 * 25 == 200
+    times = {row["warps"]: row["median"] for row in plot.rows_with(records.table("how_many_warps", "times"), n=512)}
+    assert 1.8 < times[8] / times[worked.WARPS] < 2 < 200 / worked.LSU_CLOCKS < 2.1
+
+
 def test_a_profiler_counts_the_instructions_that_are_predicted():
     """Those of the load-store unit, which starts one in a clock, as a part of all clocks."""
     rows = {row["warps"]: row for row in records.table("what_limits", "clocks") if row["head_dim"] == worked.HEAD_DIM}

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+import triton
 
 from kernels.reference import attention
 from kernels.softmax import safe_softmax
@@ -21,7 +22,7 @@ def test_the_key_is_right(seed):
         program, word, head, text = map(int, row)
         assert programs[text, head, word] == program
     assert len({row[3] for row in sheet.rows}) == len(sheet.rows)  # one of each text
-    (ask, row), (given, found), (_, padded), added, asked, busy = sheet.questions
+    (ask, row), (given, found), (_, padded), added, walked, busy = sheet.questions
     terms, _, shares = found.partition("; ")
     query, keys = ask.split("keys")
     q, k, v = (torch.tensor(pairs(text), dtype=torch.float64) for text in (query, keys, given))
@@ -41,11 +42,24 @@ def test_the_key_is_right(seed):
     length, block = (int(number) for number in numbers(added[0]))
     blocks = torch.arange(length).split(block)
     assert length != worked.LENGTH and numbers(added[1]) == [len(blocks), len(blocks[-1]), block - len(blocks[-1])]
-    texts, heads, n, d, size, speed = (int(number) for number in numbers(asked[0]))
-    one = 2 * torch.empty(n, d, dtype=torch.float16).nbytes
-    count = torch.Size((texts, heads, n)).numel()
-    total = one * count
-    assert numbers(asked[1]) == [2, n, d, size, one, texts, heads, n, count, total / 1e9, speed, total / 1e9 / speed]
+    words, keys = (int(number) for number in numbers(walked[0]))
+    places = triton.next_power_of_2(keys)
+    of_all = [torch.Size((each, each, triton.next_power_of_2(each))).numel() for each in (words, 2 * words)]
+    one = 2 * keys * places
+    assert numbers(walked[1]) == [
+        places,
+        2,
+        words,
+        places,
+        one,
+        words,
+        one,
+        2 * of_all[0],
+        2,
+        2,
+        2,
+        of_all[1] / of_all[0],
+    ]
     warps, number_of_key, places, *_ = (int(number) for number in numbers(busy[0]))
     assert number_of_key == warps * worked.LANES
     parts = [math.log2(worked.LANES), 2, math.log2(warps), 2]
