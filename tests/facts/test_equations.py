@@ -3,9 +3,9 @@
 
 import pytest
 
-from scripts.facts.earlier_pages import is_earlier
 from scripts.facts.equations import equations
 from scripts.facts.paragraphs import Paragraph, paragraphs, to_plain_text
+from scripts.facts.unchecked_pages import is_unchecked
 from scripts.facts.unsourced_numbers import unsourced_numbers
 
 RIGHT_AND_WRONG = [
@@ -107,10 +107,10 @@ def test_an_equation_goes_on_in_the_next_cell():
 @pytest.mark.parametrize(
     "text, yes",
     [
-        ("---\nrecords: earlier\n---\n3", True),
-        ("---\ntags: [x]\nrecords: earlier\n---\n3", True),
-        ("3\n\n---\nrecords: earlier\n---\n", False),
+        ("---\nnumbers: unchecked\n---\n3", True),
+        ("---\ntags: [x]\nnumbers: unchecked\n---\n3", True),
+        ("3\n\n---\nnumbers: unchecked\n---\n", False),
     ],
 )
-def test_a_page_that_says_so_is_earlier(text, yes):
-    assert is_earlier(text) == yes
+def test_a_page_that_says_so_is_unchecked(text, yes):
+    assert is_unchecked(text) == yes

@@ -57,7 +57,7 @@ def mkdocs(*arguments: str, root: Path = ROOT, **environment: str) -> subprocess
 
 
 NEWEST = records.Reader(preview=True)
-EARLIER = records.Reader(preview=True, earlier=True)  # for pages that begin with `records: earlier`
+EARLIER = records.Reader(preview=True, earlier=True)  # for pages that begin with `numbers: unchecked`
 
 
 def never_ran(name: str) -> bool:

@@ -89,7 +89,7 @@ class Fences:
 
     def set_page(self, page: PageContext) -> None:
         """Says which page comes next: it decides which records are read."""
-        self.page, self.reader = page, self.earlier if page.is_earlier else self.newest
+        self.page, self.reader = page, self.earlier if page.is_unchecked else self.newest
 
     def register(self, config: MkDocsConfig) -> None:
         """Tell the Markdown extensions of a build who formats what."""
