@@ -119,7 +119,7 @@ class Build(BasePlugin):
             typed_page = PageContext("", markdown, before + 1, page.file.src_uri, unchecked, errors=errors)
             typed_page.refuse_typed_html()
             typed_page.check_numbers()
-            typed_page.check_chapter_numbers({each.name: each.number for each in self.chapters})
+            typed_page.check_chapter_numbers({chapter.name: chapter.number for chapter in self.chapters})
         markdown = api.list_modules(self.lists.fill(markdown), page.file.name, self.reader.root)
         markdown = api.redirect_links(markdown, self.reader.root)
         if sheet := navigation.sheet_name(page.file.src_uri):
@@ -135,7 +135,7 @@ class Build(BasePlugin):
     def terms(self) -> dict[str, list[str]]:
         """The terms that each chapter explains, by its address."""
         explained = glossary.terms_by_chapter(self.docs)
-        return {f"chapters/{each.name}/": explained.get(each.number, []) for each in self.chapters}
+        return {f"chapters/{chapter.name}/": explained.get(chapter.number, []) for chapter in self.chapters}
 
     @cached_property
     def abbreviations(self) -> str:

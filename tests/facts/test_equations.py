@@ -40,7 +40,7 @@ FREE = [
 def test_an_equation_is_computed(right, wrong):
     (found,) = equations(to_plain_text(right))
     assert found.wrong == ""
-    assert any(each.wrong for each in equations(to_plain_text(wrong)))
+    assert any(equation.wrong for equation in equations(to_plain_text(wrong)))
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_what_it_comes_to_is_said_in_the_unit_of_the_page(text, said):
 
 @pytest.mark.parametrize("text", FREE)
 def test_what_has_names_is_free(text):
-    assert not any(each.wrong for each in equations(to_plain_text(text)))
+    assert not any(equation.wrong for equation in equations(to_plain_text(text)))
 
 
 @pytest.mark.parametrize(
