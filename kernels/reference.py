@@ -1,4 +1,4 @@
-"""Computes attention as it's defined: multiply, squish, multiply, in plain PyTorch.
+"""Computes attention as it's defined: score, normalize, blend, in plain PyTorch.
 
 This is the specification of every kernel here, and we measure them against it.  It's easy to
 read, right, and slow, because it writes the scores, ``[N_q, N_k]``, to memory and reads them
@@ -45,11 +45,11 @@ def attention(
     mask = visible(q, k, attn_mask, is_causal)
     k, v = repeat_heads(q, k, v)
 
-    # Multiply: every query with every key.              [..., N_q, N_k]
+    # Score every query with every key.                  [..., N_q, N_k]
     scores = q @ k.transpose(-2, -1) * scale
-    # Squish: each row of scores becomes shares of 1.    [..., N_q, N_k]
+    # Normalize: a row of scores becomes shares of 1.    [..., N_q, N_k]
     shares = masked_softmax(scores, mask)
-    # Multiply: each row of shares blends the values.    [..., N_q, d_v]
+    # Blend the values by each row of shares.            [..., N_q, d_v]
     return shares @ v
 
 

@@ -64,7 +64,7 @@ def key_blocks_kernel(
 
     LINES: blocks of BLOCK_K keys that make a row, up to the next power of two
     """
-    # Which query is mine?  Programs count through the queries of one head after another.
+    # Load my query.  Programs count through the queries of one head after another.
     program = tl.cast(tl.program_id(0), tl.int64)  # 64 bits, so big offsets don't overflow
     head = program // seq_q
     column = tl.arange(0, PADDED_DIM)
@@ -79,7 +79,7 @@ def key_blocks_kernel(
     row = tl.arange(0, BLOCK_K)
     tile = row[:, None] * HEAD_DIM + column[None, :]
 
-    # Multiply: a block of keys at a time.  A score is -inf where there is no key.
+    # Score a block of keys at a time.  A score is -inf where there is no key.
     line = tl.arange(0, LINES)[:, None]
     scores = tl.full([LINES, BLOCK_K], -float("inf"), tl.float32)
     for first_key in range(0, seen, BLOCK_K):
@@ -90,15 +90,17 @@ def key_blocks_kernel(
         block = tl.where(key_mask, block, -float("inf"))
         scores = tl.where(line == first_key // BLOCK_K, block[None, :], scores)
 
-    # Squish: the whole row is here, so this is softmax as it is defined.
+    # Normalize the row: all of it is here, so this is softmax as it is defined.
     exponentials = tl.exp(scores - tl.max(scores))
     weights = exponentials / tl.sum(exponentials)
 
-    # Multiply: a block of values at a time, each row by its weight.
+    # Blend a block of values at a time, each row by its weight.
     accumulator = tl.zeros([PADDED_DIM], tl.float32)
     for first_key in range(0, seen, BLOCK_K):
         mask = (first_key + row < seen)[:, None] & column_mask[None, :]
         values = tl.load(v + first_key * HEAD_DIM + tile, mask, 0.0).to(tl.float32)
         block = tl.sum(tl.where(line == first_key // BLOCK_K, weights, 0.0), 0)
         accumulator += tl.sum(block[:, None] * values, 0)
+
+    # Store the output.
     tl.store(out + offsets, accumulator.to(out.dtype.element_ty), column_mask)

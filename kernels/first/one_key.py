@@ -62,7 +62,7 @@ def one_key_kernel(
 
     PADDED_DIM, ROW: head_dim and seq_k, up to the next power of two
     """
-    # Which query is mine?  Programs count through the queries of one head after another.
+    # Load my query.  Programs count through the queries of one head after another.
     program = tl.cast(tl.program_id(0), tl.int64)  # 64 bits, so big offsets don't overflow
     head = program // seq_q
     k += head * seq_k * HEAD_DIM
@@ -73,21 +73,23 @@ def one_key_kernel(
     query = tl.load(q + offsets, mask, 0.0).to(tl.float32)
     seen = tl.minimum(seq_k, program % seq_q + 1) if CAUSAL else seq_k
 
-    # Multiply: one key at a time.  A place that no key takes stays -inf.
+    # Score every key, one at a time.  A place that no key takes stays -inf.
     place = tl.arange(0, ROW)
     scores = tl.full([ROW], -float("inf"), tl.float32)
     for key_number in range(seen):
         key = tl.load(k + key_number * HEAD_DIM + column, mask, 0.0).to(tl.float32)
         scores = tl.where(place == key_number, tl.sum(query * key) * scale, scores)
 
-    # Squish: the whole row is here, so this is softmax as it is defined.
+    # Normalize the row: all of it is here, so this is softmax as it is defined.
     exponentials = tl.exp(scores - tl.max(scores))
     weights = exponentials / tl.sum(exponentials)
 
-    # Multiply: one value at a time, by the weight in its place.
+    # Blend the values, one at a time, each by the weight in its place.
     accumulator = tl.zeros([PADDED_DIM], tl.float32)
     for key_number in range(seen):
         value = tl.load(v + key_number * HEAD_DIM + column, mask, 0.0).to(tl.float32)
         weight = tl.sum(tl.where(place == key_number, weights, 0.0))
         accumulator += weight * value
+
+    # Store the output.
     tl.store(out + offsets, accumulator.to(out.dtype.element_ty), mask)

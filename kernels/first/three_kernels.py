@@ -1,4 +1,4 @@
-"""Attention as three kernels, multiply, squish, multiply, with the square of scores in memory.
+"""Attention as three kernels, score, normalize, blend, with the square of scores in memory.
 
     scores_kernel    every query with every key, in tiles     writes the square
     softmax_kernel   each row as shares of 1, in place        reads the square and writes it

@@ -1,4 +1,4 @@
-"""Checks that codes and scales belong to a tensor of the shape that a Quantized states.
+"""Checks that the codes and scales of a Quantized have the shapes that its own shape needs.
 
 A kernel computes addresses from the shape alone.  If there were fewer codes, it would read past
 their end; if they were in another order, it would read the wrong ones.  Nothing would tell us.

@@ -1,10 +1,11 @@
 """Encodes and decodes one value in FP8 or FP4, and finds its bit fields and its neighbours.
 
-A code consists of sign, exponent and mantissa, from left to right.  The codes without a sign
-count upwards through the positive numbers, so rounding means counting steps.  Between two
-powers of two the numbers are one step apart.  A code is that of the lower power plus the number
-of steps from it, and a carry into the exponent is right by itself.  Below the smallest normal
-number the step stays the same, down to 0: these are the subnormal numbers.
+A code consists of sign, exponent and mantissa, from left to right.  Without the sign, the next
+code is the next larger number, so we encode by counting steps.  From one power of two to the
+next the exponent is the same and all steps are equal: the mantissa is the number of steps from
+the lower power, rounded.  If it rounds up to the next power, adding it to the code carries into
+the exponent, which is what we want.  Below the smallest normal number the steps stay as they
+are, down to 0: these are the subnormal numbers, with exponent field 0.
 
 ``encode`` and ``decode`` in PyTorch are the specification.  ``kernels.formats.value_triton``
 does the same inside a Triton kernel, with FP32 and integers alone.  A GPU's own conversions are
@@ -159,7 +160,8 @@ def encode(values: Tensor, format: Format) -> Tensor:
 
     E8M0 holds the scales of MX.  It takes the power of two at or below a number, not the
     nearest one, which is the exponent field of an FP32 number.  It ignores the sign.  0 and
-    numbers below 2^-127 become 2^-127, numbers beyond 2^127 become 2^127, ±inf and NaN NaN.
+    numbers below 2^-127 become 2^-127, and numbers beyond 2^127 become 2^127.  ±inf and NaN
+    become NaN.
 
     Raises:
         TypeError: if ``values`` is not an FP64, FP32, FP16 or BF16 tensor.
@@ -174,7 +176,8 @@ def encode(values: Tensor, format: Format) -> Tensor:
     magnitude = magnitude.nan_to_num(nan=0.0).clamp(max=format.max)
     exponent = _exponent(magnitude.clamp(min=format.smallest_normal))
     step = _power_of_two(exponent - format.mantissa_bits)
-    # From the smallest normal number's power of two downwards, count steps from 0.
+    # Counted from 0, a normal number's steps are its mantissa with the leading 1 in front, so
+    # the exponent that we add is one less than the stored one: that 1 makes up for it.
     code = (magnitude / step).round().int()  # half to even
     code += (exponent - (1 - format.bias)) << format.mantissa_bits
     code += values.signbit().int() << format.bits - 1

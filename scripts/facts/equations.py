@@ -209,6 +209,6 @@ def value_in_unit(one: float | Vector, other: float | Vector, left: list[Token],
         return sum(abs(a - b / scale) for a, b in zip(numbers_in(value), numbers_in(other), strict=False))
 
     value = one if not unit_factor(left) and off(one) < off(one / scale) else one / scale  # 2 · 3 = 6 GB
-    numbers = [f"{each:,.{10 if each % 1 == 0 else 6}g}" for each in numbers_in(value)]
+    numbers = [f"{number:,.{10 if number % 1 == 0 else 6}g}" for number in numbers_in(value)]
     typed_unit = next((token.text for token in reversed(right) if token.kind == "unit"), "")
     return (f"[{', '.join(numbers)}]" if isinstance(value, Vector) else numbers[0]) + typed_unit

@@ -1,8 +1,9 @@
 """Turns numbers into the most precise words that stay true when the run is repeated.
 
 Each number has a class, and `margins.toml` says how far numbers of that class move between two runs. The functions
-below return words that hold over that whole range. If no useful words do, they raise `NoPhrase`, and the sentence has
-to go. Nothing in here knows a chapter, a kernel or a table.
+below return words that hold over that whole range. If no useful words do, they raise `NoPhrase`, which names a phrase
+to try instead; if that one says nothing either, the sentence has to go. Nothing in here knows a chapter, a kernel or a
+table.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ MULTIPLES |= {8: "eight times", 9: "nine times", 10: "ten times", 100: "a hundre
 
 
 class NoPhrase(ValueError):
-    """Says why nothing useful can be said."""
+    """Says why nothing useful can be said, and which function may say it in other words."""
 
 
 class Range(NamedTuple):
@@ -55,7 +56,7 @@ def quantity_comparison(ratio: Range, of: str) -> str:
 def _comparison(ratio: Range, of: str, than: str) -> str:
     low, high = ratio
     if low <= 1 <= high:
-        raise NoPhrase(f"{low:.3f} to {high:.3f} times as much: too close to call")
+        raise NoPhrase(f"{low:.3f} to {high:.3f} times as much: too close to call; range_of_ratios says any range")
     for mark, name in (FRACTIONS | MULTIPLES).items():
         if mark / (1 + ABOUT) <= low and high <= mark * (1 + ABOUT):
             return f"about {name} {of}"
@@ -82,7 +83,7 @@ def wins_and_losses(ratios: Sequence[Range], settings: str) -> str:
     counts = {"ahead": sum(r.high < 1 for r in ratios), "behind": sum(r.low > 1 for r in ratios)}
     decided = [(word, count) for word, count in counts.items() if count]
     if not decided:
-        raise NoPhrase(f"level in all {len(ratios)} {settings}")
+        raise NoPhrase(f"level in all {len(ratios)} {settings}; range_of_ratios says how far apart they get")
     (word, count), *others = decided
     many = "all" if count == len(ratios) else f"{count} of"
     return f"{word} in {many} {len(ratios)} {settings}" + "".join(f", {word} in {count}" for word, count in others)
@@ -100,7 +101,8 @@ def rough_multiple(ratio: Range) -> str:
 def lower_bound(ratio: Range) -> str:
     """Returns what a large multiple surely exceeds, in two digits: "more than 130 times"."""
     if ratio.low < 10:
-        raise NoPhrase(f"{ratio.low:.2f} to {ratio.high:.2f} times: not that large a multiple")
+        instead = "rough_multiple says one near a whole number, range_of_ratios any range"
+        raise NoPhrase(f"{ratio.low:.2f} to {ratio.high:.2f} times: only 10 and more has a lower bound; {instead}")
     unit = 10 ** (floor(log10(ratio.low)) - 1)
     return f"more than {unit * floor(ratio.low / unit)} times"
 
@@ -118,7 +120,8 @@ def agreement(pairs: Sequence[tuple[float, float]], one: str, other: str, unit: 
         return f"{one} and {other} agree to the {unit}"
     if difference < ABOUT:
         return f"{one} and {other} agree to {ceil(1000 * difference) / 10:g} %"
-    raise NoPhrase(f"{one} and {other} differ by up to {100 * difference:.1f} %")
+    instead = "quantity_comparison says which is more"
+    raise NoPhrase(f"{one} and {other} differ by up to {100 * difference:.1f} %; {instead}")
 
 
 def _span(low: float, high: float) -> str:

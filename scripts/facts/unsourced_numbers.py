@@ -2,7 +2,7 @@
 """The numbers with a measured unit that a page types, and the speeds that it compares, for which nothing vouches.
 
 A value, a fact, the result of an equation, or a link to the references in the same sentence vouches for a number and
-for *twice as fast*. A number without such a unit is free, and so is a page that begins with ``records: earlier``.
+for *twice as fast*. A number without such a unit is free, and so is a page that begins with ``numbers: unchecked``.
 """
 
 from __future__ import annotations

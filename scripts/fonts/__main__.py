@@ -124,7 +124,7 @@ def main() -> None:
     for name, cut in fonts.items():
         path = TARGET / f"{name}.woff2"
         covered = make(cut, path).getBestCmap()
-        missing = "".join(sorted(each for each in cut.characters if ord(each) not in covered))
+        missing = "".join(sorted(character for character in cut.characters if ord(character) not in covered))
         size = path.stat().st_size
         total += size
         print(f"{name:13}{size:7,} bytes, {len(covered)} characters" + (f", none for {missing}" if missing else ""))

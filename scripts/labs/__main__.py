@@ -35,13 +35,13 @@ def put_start_files(folder: Path) -> str:
     """Puts the files to write into the folder, leaves alone those that are there, and says which; then the table."""
     folder.mkdir(exist_ok=True)
     labs, made, already_begun = lab_info.all_labs(), [], []
-    for each in labs:
-        file = folder / each.file
+    for lab in labs:
+        file = folder / lab.file
         if file.exists():
-            already_begun += [] if file.read_bytes() == each.start.read_bytes() else [each.file]
+            already_begun += [] if file.read_bytes() == lab.start.read_bytes() else [lab.file]
             continue
-        shutil.copyfile(each.start, file)
-        made.append(each.file)
+        shutil.copyfile(lab.start, file)
+        made.append(lab.file)
     lines = [f"Made in {folder.name}/: {', '.join(made)}."] if made else []
     if already_begun:
         lines.append(f"Left alone in {folder.name}/, since you have written there: {', '.join(already_begun)}.")

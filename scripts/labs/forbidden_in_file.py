@@ -49,7 +49,7 @@ def imported_modules(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Each module that is imported, with its line."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from ((node.lineno, each.name) for each in node.names)
+            yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield node.lineno, node.module or ""
 
@@ -62,7 +62,7 @@ def used_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
         elif isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.MatMult):
             yield node.lineno, "@"
         elif isinstance(node, ast.ImportFrom):
-            yield from ((node.lineno, each.name) for each in node.names)
+            yield from ((node.lineno, alias.name) for alias in node.names)
 
 
 def display_path(file: Path) -> str:

@@ -169,7 +169,7 @@ class Modules:
                 continue
             names |= around - {"kernels"} or around
             if around == {"kernels"} and name != "kernels":
-                names |= {each for each in self.files if each.startswith("kernels.")}
+                names |= {file for file in self.files if file.startswith("kernels.")}
         return names
 
 
@@ -183,7 +183,7 @@ def imported_names(source: str) -> frozenset[str]:
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in not_run:
             names |= {*DOTTED_NAME.findall(node.value)}
         elif isinstance(node, ast.Import):
-            names |= {f"{each.name}.*" if each.name in HASHED_ROOMS else each.name for each in node.names}
+            names |= {f"{alias.name}.*" if alias.name in HASHED_ROOMS else alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             names |= {f"{node.module}.{each.name}" for each in node.names} | ({str(node.module)} - {*HASHED_ROOMS})
     return frozenset(name for name in names if name.partition(".")[0] in HASHED_ROOMS)

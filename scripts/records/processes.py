@@ -130,7 +130,7 @@ class Process:
     async def ask(self, number: int, where: str) -> dict:
         """Returns what a cell of ours prints, which isn't counted: the snippet's first is In [1]."""
         outputs = await self._run(number, where, store_history=False)
-        return json.loads("".join(each.text for each in outputs if each.get("name") == "stdout"))
+        return json.loads("".join(output.text for output in outputs if output.get("name") == "stdout"))
 
     async def end(self, now: bool) -> None:
         """Ends the kernel, which may clear up first, unless it's to end now."""
@@ -142,7 +142,7 @@ class Process:
     async def _run(self, number: int, where: str, **options) -> list[NotebookNode]:
         with self._name_failure():
             cell = await self.client.async_execute_cell(self.cells[number], number, **options)
-        python_stderr = "".join(each.text for each in cell.outputs if each.get("name") == "stderr")
+        python_stderr = "".join(output.text for output in cell.outputs if output.get("name") == "stderr")
         if stderr_text := python_stderr + self.stderr.read_text(errors="replace"):
             raise RecordError(
                 f"{self.name} wrote to stderr {where}; the record is as it was\n{strip_controls(stderr_text)}"

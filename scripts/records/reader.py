@@ -34,7 +34,7 @@ class Reader:
     """Snippets and records below a root. Each record is read once: a build makes a reader of its own.
 
     preview: a stale record that isn't listed is shown as if it were
-    earlier: read the records in snippets/earlier where there's one, for pages that begin with ``records: earlier``
+    earlier: read the records in snippets/earlier where there's one, for pages that begin with ``numbers: unchecked``
     """
 
     def __init__(self, root: Path = ROOT, preview: bool = False, earlier: bool = False):

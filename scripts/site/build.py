@@ -13,7 +13,7 @@ from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.utils import get_relative_url
 
 from scripts import records, standalone
-from scripts.facts.earlier_pages import is_earlier
+from scripts.facts.unchecked_pages import is_unchecked
 from scripts.records.reader import BEHIND
 from scripts.site import assets, cache, live
 from scripts.site.fences import Fences
@@ -112,20 +112,20 @@ class Build(BasePlugin):
 
     def on_page_markdown(self, markdown, page, config, files):
         before = page.file.content_string.count("\n") - markdown.count("\n")  # lines of front matter
-        earlier, errors = is_earlier(page.file.content_string), []
+        unchecked, errors = is_unchecked(page.file.content_string), []
         if page.file.src_uri.endswith(".ipynb"):
             page.edit_url = repository.edit_address(self.reader.path(page.file.name), self.reader.root, config.repo_url)
         else:
-            typed_page = PageContext("", markdown, before + 1, page.file.src_uri, earlier, errors=errors)
+            typed_page = PageContext("", markdown, before + 1, page.file.src_uri, unchecked, errors=errors)
             typed_page.refuse_typed_html()
             typed_page.check_numbers()
-            typed_page.check_chapter_numbers({each.name: each.number for each in self.chapters})
+            typed_page.check_chapter_numbers({chapter.name: chapter.number for chapter in self.chapters})
         markdown = api.list_modules(self.lists.fill(markdown), page.file.name, self.reader.root)
         markdown = api.redirect_links(markdown, self.reader.root)
         if sheet := navigation.sheet_name(page.file.src_uri):
             markdown = self.sheets.lay_out(markdown, sheet, "../" * page.url.count("/"))
         search.set_boost(page, self.terms)
-        self.fences.set_page(PageContext(page.url, markdown, before + 1, page.file.src_uri, earlier, errors=errors))
+        self.fences.set_page(PageContext(page.url, markdown, before + 1, page.file.src_uri, unchecked, errors=errors))
         if page.file.src_uri.startswith(("chapters/", "whiteboard/")) and page.file.name != "notes":
             markdown = f"{markdown}\n\n{self.abbreviations}"
         self.pages.use_cached(page, markdown, files)
@@ -135,7 +135,7 @@ class Build(BasePlugin):
     def terms(self) -> dict[str, list[str]]:
         """The terms that each chapter explains, by its address."""
         explained = glossary.terms_by_chapter(self.docs)
-        return {f"chapters/{each.name}/": explained.get(each.number, []) for each in self.chapters}
+        return {f"chapters/{chapter.name}/": explained.get(chapter.number, []) for chapter in self.chapters}
 
     @cached_property
     def abbreviations(self) -> str:

@@ -45,7 +45,7 @@ class Module:
         self.other_statements: list[ast.stmt] = []  # what torch has to know of an operator
         for node in self.tree.body:
             if isinstance(node, ast.ImportFrom) and node.module.startswith("kernels."):
-                self.internal_imports |= {each.asname or each.name: (node.module, each.name) for each in node.names}
+                self.internal_imports |= {alias.asname or alias.name: (node.module, alias.name) for alias in node.names}
             elif isinstance(node, ast.Import | ast.ImportFrom):
                 self.external_imports.append(ast.unparse(node))
             elif isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name != "_":
@@ -139,12 +139,12 @@ def import_lines(nodes: list[ast.Import | ast.ImportFrom], used_names: set[str])
     """What is used of these imports, but for those that the head has."""
     plain_imports, of_modules = set(), defaultdict(set)
     for node in nodes:
-        for each in node.names:
-            if (each.asname or each.name) in used_names and each.name != "torch":
+        for alias in node.names:
+            if (alias.asname or alias.name) in used_names and alias.name != "torch":
                 if isinstance(node, ast.Import):
-                    plain_imports.add(ast.unparse(ast.Import([each])))
+                    plain_imports.add(ast.unparse(ast.Import([alias])))
                 else:
-                    of_modules[node.module].add(each.name)
+                    of_modules[node.module].add(alias.name)
     lines = sorted(plain_imports) + [
         f"from {module} import {', '.join(sorted(of_modules[module]))}" for module in sorted(of_modules)
     ]

@@ -3,7 +3,8 @@
 #
 # Keys and values of a long prompt arrive in BF16, 8 heads of 128 for each of 16 sequences, and
 # are appended to a cache in each format, quantised on the way; pages hold 64 tokens, in random
-# order. A time is that of emptying the cache, which only sets its lengths, and of filling it.
+# order. We time how long it takes to empty the cache, which only sets its lengths to 0, and to
+# fill it.
 # Moved is the bytes read and written divided by that time; copied is the same for `copy_` on a
 # tensor as large as the keys and values. Ratio is moved divided by copied.
 

@@ -1,4 +1,4 @@
-"""Every figure as a page draws it: from today's records, and from snippets/earlier if its page is an earlier one.
+"""Every figure as a page draws it: from today's records, and from snippets/earlier if its page is an unchecked one.
 
 One whose record is missing or stale is skipped, with the reason: the tests of snippets say what to run.
 """
@@ -8,7 +8,7 @@ import re
 import pytest
 
 from scripts import records
-from scripts.facts.earlier_pages import is_earlier
+from scripts.facts.unchecked_pages import is_unchecked
 from scripts.records import ROOT
 from scripts.site.fences import figures
 
@@ -34,8 +34,8 @@ def table():
 def figure_params():
     """(name, reader) of each figure, once for every reader that a page may give it."""
     pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md")]
-    old = "\n".join(page for page in pages if is_earlier(page))
-    earlier = set(re.findall(r"^``` figure.*\n(\w+)", old, re.MULTILINE))
+    unchecked = "\n".join(page for page in pages if is_unchecked(page))
+    earlier = set(re.findall(r"^``` figure.*\n(\w+)", unchecked, re.MULTILINE))
     for name in figures.paths(ROOT):
         yield pytest.param((name, TODAY), id=name)
         if name in earlier:

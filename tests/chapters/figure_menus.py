@@ -13,7 +13,7 @@ def menus(figure):
 def choose(figure, name, label):
     """Change the figure as Plotly's restyle, update and relayout do: a list gives one value to each trace."""
     (menu,) = [each for each in figure.layout.updatemenus if each.name == name]
-    (choice,) = [each for each in menu.buttons if each.label == label]
+    (choice,) = [button for button in menu.buttons if button.label == label]
     arguments = list(choice.args)
     attributes = {} if choice.method == "relayout" else arguments.pop(0)
     layout = {} if choice.method == "restyle" else arguments.pop(0)

@@ -18,7 +18,7 @@ def row(snippet, table, **wanted):
 
 
 def earlier_row(snippet, table, **wanted):
-    """The same of the run that a page reads which begins with ``records: earlier``."""
+    """The same of the run that a page reads which begins with ``numbers: unchecked``."""
     (found,) = [row for row in Reader(earlier=True).read(snippet).table(table) if wanted.items() <= row.items()]
     return found
 

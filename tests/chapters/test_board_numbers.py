@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 
 from scripts.chapters import demo
-from scripts.facts.earlier_pages import is_earlier
+from scripts.facts.unchecked_pages import is_unchecked
 from scripts.records import ROOT, Reader, Record
 from scripts.site.pages import sheets
 from tests.chapters.expected import EXPECTED
@@ -30,7 +30,7 @@ def numbers(text: str) -> set[str]:
 def board_and_known(name: str) -> tuple[set[str], set[str], list[float]]:
     """The numbers of a board with two digits or more; those of its sheet and its demo; those of its tables."""
     page = SHEETS[name].read_text(encoding="utf-8")
-    reader = Reader(earlier=is_earlier(page))
+    reader = Reader(earlier=is_unchecked(page))
     table, rows = Record.table, []
 
     def noting_table(record: Record, name: str) -> list[dict]:
@@ -63,7 +63,7 @@ def board_numbers(name: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, page in SHEETS.items() if not is_earlier(page.read_text(encoding="utf-8"))]
+    "name", [name for name, page in SHEETS.items() if not is_unchecked(page.read_text(encoding="utf-8"))]
 )
 def test_a_number_that_another_run_would_change_is_typed_nowhere(name):
     measured = board_numbers(name)

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from scripts import facts
-from scripts.facts.earlier_pages import is_earlier
+from scripts.facts.unchecked_pages import is_unchecked
 from scripts.records import ROOT
 from scripts.site.fences import figures
 from tests.chapters.figure_menus import choose, menus, visible
@@ -84,14 +84,14 @@ COMPARING_WORDS = re.compile(
 )
 
 
-def figures_of_new_pages():
-    """The figures that a page shows which isn't an earlier one."""
+def figures_of_checked_pages():
+    """The figures that a page shows whose numbers are checked."""
     pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md")]
-    new = "\n".join(page for page in pages if not is_earlier(page))
-    return sorted(set(re.findall(r"^ *``` figure.*\n *(\w+)", new, re.MULTILINE)))
+    checked = "\n".join(page for page in pages if not is_unchecked(page))
+    return sorted(set(re.findall(r"^ *``` figure.*\n *(\w+)", checked, re.MULTILINE)))
 
 
-@pytest.mark.parametrize("name", figures_of_new_pages())
+@pytest.mark.parametrize("name", figures_of_checked_pages())
 def test_a_text_alternative_concludes_through_facts_alone(name):
     concludes = COMPARING_WORDS.findall(figures.load(name, ROOT).alternative)
     assert not concludes, f"ALT in {script_of(name)} says {concludes}: leave that to a fact, {{fact=name}}"

@@ -3,9 +3,9 @@
 
 import pytest
 
-from scripts.facts.earlier_pages import is_earlier
 from scripts.facts.equations import equations
 from scripts.facts.paragraphs import Paragraph, paragraphs, to_plain_text
+from scripts.facts.unchecked_pages import is_unchecked
 from scripts.facts.unsourced_numbers import unsourced_numbers
 
 RIGHT_AND_WRONG = [
@@ -40,7 +40,7 @@ FREE = [
 def test_an_equation_is_computed(right, wrong):
     (found,) = equations(to_plain_text(right))
     assert found.wrong == ""
-    assert any(each.wrong for each in equations(to_plain_text(wrong)))
+    assert any(equation.wrong for equation in equations(to_plain_text(wrong)))
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_what_it_comes_to_is_said_in_the_unit_of_the_page(text, said):
 
 @pytest.mark.parametrize("text", FREE)
 def test_what_has_names_is_free(text):
-    assert not any(each.wrong for each in equations(to_plain_text(text)))
+    assert not any(equation.wrong for equation in equations(to_plain_text(text)))
 
 
 @pytest.mark.parametrize(
@@ -107,10 +107,10 @@ def test_an_equation_goes_on_in_the_next_cell():
 @pytest.mark.parametrize(
     "text, yes",
     [
-        ("---\nrecords: earlier\n---\n3", True),
-        ("---\ntags: [x]\nrecords: earlier\n---\n3", True),
-        ("3\n\n---\nrecords: earlier\n---\n", False),
+        ("---\nnumbers: unchecked\n---\n3", True),
+        ("---\ntags: [x]\nnumbers: unchecked\n---\n3", True),
+        ("3\n\n---\nnumbers: unchecked\n---\n", False),
     ],
 )
-def test_a_page_that_says_so_is_earlier(text, yes):
-    assert is_earlier(text) == yes
+def test_a_page_that_says_so_is_unchecked(text, yes):
+    assert is_unchecked(text) == yes

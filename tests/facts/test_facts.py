@@ -145,7 +145,7 @@ def test_a_range_becomes_the_most_precise_words_that_hold_for_all_of_it(ratio, w
     if wanted:
         assert phrases.time_comparison(ratio) == wanted
     else:
-        with pytest.raises(phrases.NoPhrase):
+        with pytest.raises(phrases.NoPhrase, match="too close to call; range_of_ratios"):
             phrases.time_comparison(ratio)
 
 
@@ -154,7 +154,7 @@ def test_a_large_multiple_is_one_that_it_surely_exceeds(low, wanted):
     if wanted:
         assert phrases.lower_bound(range_of(low, 1.3 * low)) == f"more than {wanted} times"
     else:
-        with pytest.raises(phrases.NoPhrase):
+        with pytest.raises(phrases.NoPhrase, match=r"rough_multiple .* range_of_ratios"):
             phrases.lower_bound(range_of(low, 1.3 * low))
 
 
@@ -173,8 +173,17 @@ def test_a_rough_multiple_is_the_nearest(low, high, wanted):
 def test_wins_and_losses_count_what_is_sure():
     ratios = [phrases.with_margin(each, "ratio_of_one_setting") for each in (0.5, 0.9, 0.99, 1.02, 1.2)]
     assert phrases.wins_and_losses(ratios, "settings") == "ahead in 2 of 5 settings, behind in 1"
-    with pytest.raises(phrases.NoPhrase):
+    with pytest.raises(phrases.NoPhrase, match="level in all 2 settings; range_of_ratios"):
         phrases.wins_and_losses(ratios[2:4], "settings")
+
+
+@pytest.mark.parametrize("measured, wanted", [(100, "to the byte"), (100.3, "to 0.3 %"), (110, None)])
+def test_two_counts_agree_or_one_is_more(measured, wanted):
+    if wanted:
+        assert phrases.agreement([(measured, 100)], "one", "other", "byte") == f"one and other agree {wanted}"
+    else:
+        with pytest.raises(phrases.NoPhrase, match=r"differ by up to 10\.0 %; quantity_comparison"):
+            phrases.agreement([(measured, 100)], "one", "other", "byte")
 
 
 def test_a_fact_says_at_most_twelve_words():

@@ -2,7 +2,7 @@
 
 A claim is a fact in words, a measured number, or the result of an equation.  One is changed as a careless editor might:
 "ahead" becomes "behind", a number is typed where a value was quoted, a digit of a result is another.  Pages that begin
-with ``records: earlier`` are left out, since the build does not check what they type.
+with ``numbers: unchecked`` are left out, since the build does not check what they type.
 """
 
 import random
@@ -12,15 +12,15 @@ from collections.abc import Iterator
 import pytest
 
 from scripts import facts, records
-from scripts.facts.earlier_pages import is_earlier
 from scripts.facts.equations import equations
 from scripts.facts.paragraphs import paragraphs
+from scripts.facts.unchecked_pages import is_unchecked
 from scripts.site.fences import Fences
 from scripts.site.fences.page import FenceError, PageContext
 
 DOCS = records.ROOT / "docs"
 TEXTS = {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
-PAGES = {page: text for page, text in TEXTS.items() if not is_earlier(text)}
+PAGES = {page: text for page, text in TEXTS.items() if not is_unchecked(text)}
 READER = records.Reader()
 FENCES = Fences(READER, READER, {})
 VALUE = re.compile(r"`#!value\s[^`]+`(?: ?[A-Za-z%/]+)?")

@@ -40,9 +40,9 @@ def attend(
     if form == "by 2, at once":
         exponents = [fma(each, scale, -largest) for each in sums]
     else:
-        exponents = [(each - largest).astype(F32) for each in scores]
+        exponents = [(score - largest).astype(F32) for score in scores]
     base = F32(LOG2E if form == "by e" else 1.0)
-    powers = [exp2((each * base).astype(F32)) for each in exponents]
+    powers = [exp2((exponent * base).astype(F32)) for exponent in exponents]
     total = powers[copy].sum(dtype=F32)
     halves = np.array_split(values, 2, axis=1)
     blends = [(each[:, None] * half).sum(0, dtype=F32) for each, half in zip(powers, halves, strict=True)]

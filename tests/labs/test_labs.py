@@ -16,13 +16,13 @@ from scripts.labs.message import format_verdict
 from tests.labs import wrong_solutions
 from tests.labs.changed_functions import changed_functions
 
-LABS = {each.slug: each for each in lab_info.all_labs()}
+LABS = {lab.slug: lab for lab in lab_info.all_labs()}
 RIGHT = [
     (slug, file)
     for slug, each in LABS.items()
     for file in [wrong_solutions.solution_file(slug), *sorted(wrong_solutions.HERE.glob(f"{each.folder}/right_*.py"))]
 ]
-WRONG = [each for slug in LABS for each in wrong_solutions.wrong_solutions(slug)]
+WRONG = [solution for slug in LABS for solution in wrong_solutions.wrong_solutions(slug)]
 
 
 def ids(value):

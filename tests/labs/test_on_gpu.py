@@ -17,7 +17,7 @@ from scripts.labs.message import format_verdict
 from tests.labs import wrong_solutions
 
 TIMED = [
-    (each.slug, i) for each in lab_info.all_labs() for i, task in enumerate(load(each.slug).tasks) if task.timed_against
+    (lab.slug, i) for lab in lab_info.all_labs() for i, task in enumerate(load(lab.slug).tasks) if task.timed_against
 ]
 
 

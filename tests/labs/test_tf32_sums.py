@@ -51,7 +51,7 @@ def test_the_compiler_makes_a_dot_of_those_sums_and_of_no_others(tmp_path):
 @pytest.mark.gpu
 @pytest.mark.parametrize("form, rows", [each for each in FORMS if each[1] == 16])
 def test_on_a_gpu_such_a_sum_keeps_three_digits_and_the_others_keep_seven(form, rows, device):
-    x, y, out = (each.to(device) for each in tables(rows))
+    x, y, out = (table.to(device) for table in tables(rows))
     sums[(1,)](x, y, out, FORM=form, ROWS=rows)
     truth = x.double() @ y.double() * (2 if form == "doubled" else 1)
     off = ((out - truth).abs().max() / truth.abs().max()).item()

@@ -80,7 +80,7 @@ def from_file(lab: str, path: Path) -> WrongSolution:
 
 
 def wrong_solution(lab: str, name: str) -> WrongSolution:
-    return next(each for each in wrong_solutions(lab) if each.name == name)
+    return next(solution for solution in wrong_solutions(lab) if solution.name == name)
 
 
 if __name__ == "__main__":

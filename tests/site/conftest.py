@@ -57,7 +57,7 @@ def mkdocs(*arguments: str, root: Path = ROOT, **environment: str) -> subprocess
 
 
 NEWEST = records.Reader(preview=True)
-EARLIER = records.Reader(preview=True, earlier=True)  # for pages that begin with `records: earlier`
+EARLIER = records.Reader(preview=True, earlier=True)  # for pages that begin with `numbers: unchecked`
 
 
 def never_ran(name: str) -> bool:
@@ -89,7 +89,7 @@ class Copy:
         notebook = nbformat.read(path, as_version=4)
         ran, today = notebook.metadata[records.METADATA], reader.digests(name)
         modules = {each.partition(":")[0] for each in ran["executed"]} | (today.keys() - ran["digest"].keys())
-        executed = [each for module in modules for each in self.functions(module)]  # what's new in them ran, too
+        executed = [function for module in modules for function in self.functions(module)]  # the new ones ran, too
         ran |= {"digest": today, "executed": sorted({*ran["executed"], *executed})}
         for cell in notebook.cells:
             cell.source = code.get(cell.id, cell.source)

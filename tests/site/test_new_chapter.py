@@ -3,7 +3,8 @@
     cp -r tests/site/new_chapter/* .
 
 puts its files into the folders where they belong. Then add ``LINES`` and ``BEHIND`` below, and run ``make facts``. Put
-your chapter's name in place of *example*, one file after the other.
+your chapter's name in place of *example*, one file after the other, and in the imports of ``board.py`` and
+``demo.py``, which have ``scripts.chapters.example``.
 
 It has no live piece, lab, kernel or worksheet, no test of its own in ``tests/chapters/``, no term in the glossary, no
 row in ``README.md`` and no card in ``docs/assets/cards/``. docs/contributing.md says which files these need.

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 from bs4 import BeautifulSoup, SoupStrainer
 
-from scripts.facts.earlier_pages import is_earlier
+from scripts.facts.unchecked_pages import is_unchecked
 from scripts.records import ROOT, Reader, kernel_outcomes, machine_name
 from scripts.site.fences import figures, symbols
 from scripts.site.pages import glossary
@@ -47,8 +47,8 @@ def markdown_of(page: str) -> str:
 
 
 def reader(page: str) -> Reader:
-    """The reader of a page's records: an earlier page has those of snippets/earlier."""
-    return EARLIER if is_earlier(markdown_of(page)) else NEWEST
+    """The reader of a page's records: an unchecked page has those of snippets/earlier."""
+    return EARLIER if is_unchecked(markdown_of(page)) else NEWEST
 
 
 def cells_shown(page: str) -> list[str]:

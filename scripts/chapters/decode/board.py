@@ -204,18 +204,18 @@ def draw_split(board: Board) -> None:
     board.write(24, 24, f"{KV_HEADS} heads of keys, {sms} SMs: {100 * KV_HEADS / sms:.0f} %", 0.9, at="left")
     board.line((20, 42), (460, 42))
     board.line((240, 50), (240, 184))
-    for i, each in enumerate(parts):
+    for i, part in enumerate(parts):
         x = 24 + 236 * i
-        terms = " + ".join("½" if term == 0.5 else f"{term:g}" for term in each.terms)
+        terms = " + ".join("½" if term == 0.5 else f"{term:g}" for term in part.terms)
         lines = (
-            f"program {i}: scores {', '.join(map(str, each.scores))}",
-            f"max {each.maximum}",
-            f"sum {terms} = {each.total:g}",
-            f"{vector(each.blend)} ÷ {each.total:g}",
+            f"program {i}: scores {', '.join(map(str, part.scores))}",
+            f"max {part.maximum}",
+            f"sum {terms} = {part.total:g}",
+            f"{vector(part.blend)} ÷ {part.total:g}",
         )
         for line, text in enumerate(lines):
             board.write(x, 60 + 27 * line, text, 0.85, at="left")
-        board.write(x, 171, f"= {vector(each.output)}", 1, at="left")
+        board.write(x, 171, f"= {vector(part.output)}", 1, at="left")
     with board.withhold():
         board.write(
             24, 214, f"{parts[0].total:g} · 2^{{{parts[0].maximum}-{parts[1].maximum}}} = {ratio[0]:g}", 0.9, at="left"

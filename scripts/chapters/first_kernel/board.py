@@ -51,7 +51,7 @@ def shelf(board: Board) -> None:
     for i, words in enumerate((("match", "scores"), ("recipe", "shares"), ("mix", "output"))):
         x = LEFT + 34 + 84 * i
         with board.withhold(), board.group("jars"):
-            board.table(x, 192, [[each] for each in words], [0], 26, 0.85)
+            board.table(x, 192, [[word] for word in words], [0], 26, 0.85)
             if i:
                 board.arrow(x - 51, 192, x - 34, 192)
     with board.group("card"):

@@ -217,11 +217,11 @@ def draw_stretches(board: Board) -> None:
     cell, x, y = 44, 24, 44
     board.write(x, 22, "in stretches", 0.9, at="left")
     board.line((x, y), (x, y + 4 * cell), (x + 4 * cell, y + 4 * cell), (x, y))
-    for rank, each in enumerate(squares):
+    for rank, square in enumerate(squares):
         bottom = y + (rank + 1) * cell
         if rank + 1 < GPUS:
             board.line((x, bottom), (x + (rank + 1) * cell, bottom))
-        board.write(x + (rank + 1) * cell + 14, bottom - cell / 2 + 6, f"{each:g}", 0.95, at="left")
+        board.write(x + (rank + 1) * cell + 14, bottom - cell / 2 + 6, f"{square:g}", 0.95, at="left")
     *_, end, _ = board.write(x, 246, f"last ÷ first = {most:.0f}", 0.85, at="left")
     with board.withhold():
         board.write(end + 24, 246, f"last ÷ fair = {mean:.2f}", 0.85, at="left")

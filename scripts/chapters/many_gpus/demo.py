@@ -38,7 +38,7 @@ def lines() -> Iterator[str]:
     alone = attention(q, k, v, scale=SCALE)
     yield f"Two boards find what one GPU finds: {', '.join(vector(row) for row in out[0, 0])}."
     yield ""
-    sums = [(2 ** (each / SCALE))[0, 0].tolist() for _, each in parts]
+    sums = [(2 ** (part / SCALE))[0, 0].tolist() for _, part in parts]
     rows = []
     for word, (one, other) in enumerate(zip(*sums, strict=True)):
         both = " and ".join(str(Fraction(each / (one + other)).limit_denominator(99)) for each in (one, other))

@@ -32,7 +32,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         if any(4 * each % 1 for each, _ in parts):
             return None
         weighed += parts[0][0] != parts[1][0] and parts[0][1] != parts[1][1]
-        said = [text for each, output in parts for text in (f"{float(each):g}", list_text(output))]
+        said = [text for part, output in parts for text in (f"{float(part):g}", list_text(output))]
         rows.append([f"word {word}", *map(Blank, said), Blank(list_text(merged))])
         sums.append(sum(terms))
     if weighed < 3 or len({row[-1] for row in rows}) < 3 or not (gradient := gradient_question(sums)):

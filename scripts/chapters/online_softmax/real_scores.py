@@ -78,7 +78,7 @@ LAYER_WEIGHTS = ("attn_norm", "attn_q", "attn_k", "attn_v", "attn_output", "ffn_
 
 def main(model: str, text: str) -> None:
     reader = GGUFReader(model)
-    weights = {each.name: dequantize(each.data, each.tensor_type).astype(np.float32) for each in reader.tensors}
+    weights = {tensor.name: dequantize(tensor.data, tensor.tensor_type).astype(np.float32) for tensor in reader.tensors}
     play = Path(text).read_text(encoding="utf-8", errors="replace")
     tokens = tokens_of(reader, play[play.index(BEGINNING) :][:20_000])[:TOKENS]
     scores, loss = last_token_scores(weights, tokens)

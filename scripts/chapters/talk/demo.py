@@ -20,8 +20,8 @@ TEXTBOOK = ("QKᵀ", "softmax", "PV")  # the scale folded into the first
 
 def lines() -> Iterator[str]:
     square, least = square_bytes(WORDS, BYTES), qkvo_bytes(WORDS, DIM, BYTES)
-    trips = [each for each in eager_traffic(WORDS, DIM, BYTES) if each.kernel in TEXTBOOK]
-    moved = sum((each.read + each.written) // square for each in trips) * square
+    trips = [trip for trip in eager_traffic(WORDS, DIM, BYTES) if trip.kernel in TEXTBOOK]
+    moved = sum((trip.read + trip.written) // square for trip in trips) * square
     peak, speed = H100["bf16 peak"].value, H100["hbm bandwidth"].value
     cooks, hallway = 1e6 * attention_flops(WORDS, DIM) / peak, 1e6 * moved / speed
     yield f"The hallway needs {hallway:.0f} µs for the square, the cooks {cooks:.0f} µs: N/d = {moved // least}."

@@ -155,7 +155,7 @@ def draw_four_trips(board: Board) -> None:
 
 
 def draw_six_trips(board: Board) -> None:
-    whole = sum(each.read + each.written for each in KERNELS)
+    whole = sum(kernel.read + kernel.written for kernel in KERNELS)
     board.step(
         "A fourth box, times scale, between the first and softmax, with two more thick arrows: six trips. "
         f"With the small tables {mb(whole):.1f} MB, {whole / LEAST_BYTES:.0f} times the least."

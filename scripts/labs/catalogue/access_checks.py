@@ -12,7 +12,9 @@ def loads_whole_table(accesses: list[Access], case: Case, streamed: tuple[str, .
     """What's wrong with a kernel that loads a whole table at once, or "": its tiles would grow with the table."""
     for name in streamed:
         rows, columns = case.inputs[name].shape[-2:]
-        if rows >= LONG_TABLE and any(each.table == name and each.places.size >= rows * columns for each in accesses):
+        if rows >= LONG_TABLE and any(
+            access.table == name and access.places.size >= rows * columns for access in accesses
+        ):
             return (
                 f"the numbers are right, but one load brings all {rows} rows of {name}: with longer tables no GPU has "
                 f"room for such a tile. The task is to let {' and '.join(streamed)} pass in blocks"

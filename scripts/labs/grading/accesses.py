@@ -70,7 +70,7 @@ class AccessTracer:
     """
 
     def __init__(self, tables: list[GuardedTensor]):
-        self.tables = {each.name: each for each in tables}
+        self.tables = {table.name: table for table in tables}
         self.inside = {name: ~each.outside_mask().cpu().numpy() for name, each in self.tables.items()}
         self.other_memory: list[tuple[int, int]] = []
         self.accesses: list[Access] = []
@@ -183,11 +183,13 @@ class AccessTracer:
         """Which number was stored by two programs, or twice at once by one; "" if none was."""
         for name in outputs:
             stores = [
-                each for each in self.accesses if each.table == name and each.kind == "writes" and not each.atomic
+                access
+                for access in self.accesses
+                if access.table == name and access.kind == "writes" and not access.atomic
             ]
             if not stores:
                 continue
-            places = [each.places[each.places >= 0].ravel() for each in stores]
+            places = [store.places[store.places >= 0].ravel() for store in stores]
             stored_places, counts = np.unique(np.concatenate(places), return_counts=True)
             for place in stored_places[counts > 1].tolist():
                 index = f"{name}{last_index_before(self.tables[name].tensor, place)}"

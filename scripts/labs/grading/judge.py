@@ -116,11 +116,13 @@ def judge_case(
                 torch.cuda.synchronize()
     except Exception as error:
         raise Rejected(to_rejection(task.function, case, error, file)) from error
-    uint8_index_warned = any("torch.uint8" in str(each.message) for each in warnings_raised)
-    for each in outputs:
-        if (place := each.first_written_outside()) is not None:
+    uint8_index_warned = any("torch.uint8" in str(warning.message) for warning in warnings_raised)
+    for output in outputs:
+        if (place := output.first_written_outside()) is not None:
             side = "behind" if place >= 0 else "before"
-            reject(f"something was written outside {each.name}, {pluralize(abs(place), 'number')} {side} its first one")
+            reject(
+                f"something was written outside {output.name}, {pluralize(abs(place), 'number')} {side} its first one"
+            )
     for each in inputs:
         if each.changed_mask().any():
             reject(f"{each.name} was changed: what a function is given to read it leaves as it is")
@@ -169,7 +171,7 @@ def kernel_fault(tracer: AccessTracer, inputs: list[GuardedTensor], outputs: lis
         return (
             f"the numbers are right, but no kernel has read {join_words(names, 'or')}: they were computed outside of it"
         )
-    if double_store := tracer.describe_double_store(each.name for each in outputs):
+    if double_store := tracer.describe_double_store(output.name for output in outputs):
         return f"the numbers are right, but {double_store}: each number of the output is one program's, and stored once"
     return f"the numbers are right here, but {tracer.rounding_fault}" if tracer.rounding_fault else ""
 

@@ -20,7 +20,7 @@ def time_side_by_side(lab: Lab, functions: dict[str, Callable]) -> dict[str, tup
         case = task.gpu_case()
         inputs, outputs = guarded_case(case, "cuda")
         arguments = case.inputs | {each.name: each.tensor for each in inputs}
-        output_tensors = {each.name: each.tensor for each in outputs}
+        output_tensors = {output.name: output.tensor for output in outputs}
         module, _, name = task.timed_against.partition(":")
         kernel = getattr(import_module(module), name)
         reader_ms = device_time(

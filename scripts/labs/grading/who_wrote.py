@@ -19,7 +19,9 @@ def describe_number(tracer: AccessTracer, table: str, index: tuple[int, ...], ac
     """
     tensor = tracer.tables[table].tensor
     place = sum(each * step for each, step in zip(index, tensor.stride(), strict=True))
-    writes = [i for i, each in enumerate(tracer.accesses) if each.kind == "writes" and touches(each, table, place)]
+    writes = [
+        i for i, access in enumerate(tracer.accesses) if access.kind == "writes" and touches(access, table, place)
+    ]
     if not writes:
         return "", False
     last = tracer.accesses[writes[-1]]

@@ -89,14 +89,14 @@ class Fences:
 
     def set_page(self, page: PageContext) -> None:
         """Says which page comes next: it decides which records are read."""
-        self.page, self.reader = page, self.earlier if page.is_earlier else self.newest
+        self.page, self.reader = page, self.earlier if page.is_unchecked else self.newest
 
     def register(self, config: MkDocsConfig) -> None:
         """Tell the Markdown extensions of a build who formats what."""
         formatters = (self.source, self.run, self.figure, self.live, self.record, self.suite)
         config.mdx_configs.setdefault("pymdownx.superfences", {})["custom_fences"] = [
-            {"name": each.__name__, "class": each.__name__, "format": each, "validator": any_option}
-            for each in formatters
+            {"name": formatter.__name__, "class": formatter.__name__, "format": formatter, "validator": any_option}
+            for formatter in formatters
         ]
         config.mdx_configs.setdefault("pymdownx.inlinehilite", {})["custom_inline"] = [
             {"name": "value", "class": "value", "format": self.value}

@@ -42,7 +42,7 @@ class PageContext:
     """One page of the site while MkDocs renders it.
 
     text: its Markdown, which begins on line ``first_line`` of its file ``source``, as MkDocs has it
-    is_earlier: it reads the records of snippets/earlier
+    is_unchecked: it reads the records of snippets/earlier, and nothing checks the numbers that it types
     quoted_symbols: those of the library that it quotes   shown_snippets: of which it says where and when they ran
     first_values: snippet -> the first `#!value` that asks its record
     fences_seen: kind and body of a fence -> how often it has come so far
@@ -53,7 +53,7 @@ class PageContext:
     text: str = ""
     first_line: int = 1
     source: str = ""
-    is_earlier: bool = False
+    is_unchecked: bool = False
     quoted_symbols: list[str] = field(default_factory=list)
     shown_snippets: set[str] = field(default_factory=set)
     first_values: dict[str, str] = field(default_factory=dict)
@@ -115,8 +115,8 @@ class PageContext:
         return self.error_at(re.search(marked, self.text) or re.search(mark, self.text), why)
 
     def check_numbers(self) -> None:
-        """Evaluates the equations of the page and looks for typed measurements, unless it's an earlier page."""
-        if self.is_earlier:
+        """Evaluates the equations of the page and looks for typed measurements, unless the page is unchecked."""
+        if self.is_unchecked:
             return
         for paragraph in paragraphs(self.text):
             where = f"line {self.first_line + paragraph.line - 1}: "

@@ -74,7 +74,7 @@ def waiting_html(files: list[str], root: Path) -> Markup:
     """Returns how many tests are in no row of the table, whatever number of inputs they have, and of which files."""
     trees = (ast.parse((root / file).read_text(encoding="utf-8")) for file in files)
     functions = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
-    count = sum(each.name.startswith("test_") for each in functions)
+    count = sum(function.name.startswith("test_") for function in functions)
     tests = "1 test function waits" if count == 1 else f"{count} test functions wait"
     return notice_html(f"{tests} for a run on a GPU: {', '.join(map(short_path, files))}. {TO_RUN_THE_SUITE}")
 

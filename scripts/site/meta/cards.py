@@ -50,8 +50,8 @@ class Cards:
         drawings = docs / "assets" / "drawings"
         self.site_card = Card("assets/card.png", drawings / "flash-attention-streaming.svg")
         self.chapter_cards = {
-            each.name: Card(f"assets/cards/{each.name}.png", drawings / f"path-{each.name}.svg", each)
-            for each in chapters
+            chapter.name: Card(f"assets/cards/{chapter.name}.png", drawings / f"path-{chapter.name}.svg", chapter)
+            for chapter in chapters
         }
 
     def all_cards(self) -> list[Card]:

@@ -154,7 +154,7 @@ def ratio_table(chart: ChartSettings, rows_of_panels: list[list[dict]]) -> str:
     for panel, rows in zip(chart.panels, rows_of_panels, strict=True):
         ratios_to_peers = [ratios(rows, panel.ours, peer) for peer in chart.peers]
         name = escape(f"{panel.title.split(',')[0]}: {chart.forms[panel.ours]}").replace("hAtt", "h<wbr>Att")
-        settings_count = next(each.settings_count for each in ratios_to_peers if each)
+        settings_count = next(ratio.settings_count for ratio in ratios_to_peers if ratio)
         lines += f'<tr><th scope="row">{name}</th><td>{settings_count}</td>{"".join(map(cell, ratios_to_peers))}</tr>'
     caption = (
         "All settings of these runs: how many times as fast ours is, by the geometric mean, and the least and the most"

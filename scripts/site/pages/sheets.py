@@ -37,7 +37,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 from scripts import records
-from scripts.facts.earlier_pages import is_earlier
+from scripts.facts.unchecked_pages import is_unchecked
 from scripts.site import cache
 from scripts.site.markup.no_break import add_no_breaks
 from scripts.site.pages import demos
@@ -121,7 +121,7 @@ class Sheets:
     def _draw(self, folder: str):
         """A board; where it needs a record that cannot be had, as many pictures that say so."""
         page = sheet_pages(self.root)[folder.replace("_", "-")]
-        with (self.earlier if is_earlier(page.read_text(encoding="utf-8")) else self.reader).track_reads():
+        with (self.earlier if is_unchecked(page.read_text(encoding="utf-8")) else self.reader).track_reads():
             try:
                 return draw_board(folder)
             except records.Missing as fault:

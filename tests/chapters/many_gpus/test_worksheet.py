@@ -31,7 +31,7 @@ def test_the_key_is_right(seed):
         assert sum(numbers(cells[4])) == pytest.approx(numbers(sheet.given[1])[-1])
     whole = attention(q, k, v, scale=log(2))[0, 0]
     gradients = [torch.autograd.grad(whole[half, 0].sum(), v, retain_graph=True)[0] for half in HALVES]
-    first_gradient, second_gradient = (each[0, 0, 0, 0].item() for each in gradients)
+    first_gradient, second_gradient = (gradient[0, 0, 0, 0].item() for gradient in gradients)
     assert numbers(sheet.questions[0][1]) == pytest.approx(
         [first_gradient, second_gradient, first_gradient + second_gradient], abs=5.1e-4
     )

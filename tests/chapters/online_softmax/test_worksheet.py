@@ -50,4 +50,6 @@ def assert_adds_up(working: str) -> None:
     """0.503 + 1.368 = 1.871, in exactly these digits, and so for vectors."""
     parts, _, total = working.rpartition(" = ")
     terms = [numbers(part) for part in parts.split(" + ")] if parts else [numbers(total)]
-    assert [f"{sum(column):.3f}" for column in zip(*terms, strict=True)] == [f"{each:.3f}" for each in numbers(total)]
+    assert [f"{sum(column):.3f}" for column in zip(*terms, strict=True)] == [
+        f"{number:.3f}" for number in numbers(total)
+    ]

@@ -116,15 +116,15 @@ class Renderer:
             {"ran": PROVENANCE, "digest": digest_of_random_cases(self.reader.modules)} | outcome,
         )
 
-    def html(self, text, is_earlier=False):
-        self.fences.set_page(PageContext("chapters/one/", text, self.first_line, "chapters/one/index.md", is_earlier))
+    def html(self, text, is_unchecked=False):
+        self.fences.set_page(PageContext("chapters/one/", text, self.first_line, "chapters/one/index.md", is_unchecked))
         converter = markdown.Markdown(
             extensions=self.config.markdown_extensions, extension_configs=self.config.mdx_configs
         )
         return converter.convert(text)
 
-    def render(self, text, is_earlier=False):
-        return BeautifulSoup(self.html(text, is_earlier), "html.parser")
+    def render(self, text, is_unchecked=False):
+        return BeautifulSoup(self.html(text, is_unchecked), "html.parser")
 
     def fence(self, kind, body, options=""):
         return self.render(f"``` {kind} {options}\n{body}\n```\n")

@@ -199,9 +199,9 @@ def test_a_cell_whose_text_is_not_the_recorded_one_is_marked(renderer, recorded,
     assert len(page.select("[data-record]")) == printed
 
 
-def test_an_earlier_page_shows_the_earlier_record(renderer):
-    for is_earlier, says in ((True, "an earlier run on NVIDIA H100"), (False, "ran on")):
-        page = renderer.render(RUN, is_earlier)
+def test_an_unchecked_page_shows_the_earlier_record(renderer):
+    for is_unchecked, says in ((True, "an earlier run on NVIDIA H100"), (False, "ran on")):
+        page = renderer.render(RUN, is_unchecked)
         assert page.find(class_="hb-provenance").summary.get_text().startswith(says)
 
 

@@ -109,10 +109,10 @@ def test_a_number_has_its_record_shown_or_linked_on_the_page(renderer):
     ],
 )
 def test_a_wrong_equation_and_a_typed_measurement_stop_the_build(text, words):
-    earlier, page = PageContext(text=text, is_earlier=True), PageContext(text=text, first_line=10)
-    earlier.check_numbers()
+    unchecked, page = PageContext(text=text, is_unchecked=True), PageContext(text=text, first_line=10)
+    unchecked.check_numbers()
     page.check_numbers()
-    assert earlier.errors == [] and [str(error)[: len(words)] for error in page.errors] == [words] * bool(words)
+    assert unchecked.errors == [] and [str(error)[: len(words)] for error in page.errors] == [words] * bool(words)
 
 
 @pytest.mark.parametrize(

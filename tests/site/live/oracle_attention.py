@@ -97,7 +97,7 @@ def merged_readers(scores, cut):
     """Both readers' states, what each is worth in the end, and the state of both."""
     readers = [OnlineSoftmax.empty().update(double(part)) for part in (scores[:cut], scores[cut:])]
     both = readers[0].merge(readers[1])
-    rescaled_sums = [float(each.running_sum * (each.running_max - both.running_max).exp()) for each in readers]
+    rescaled_sums = [float(reader.running_sum * (reader.running_max - both.running_max).exp()) for reader in readers]
     return [*[[float(x) for x in state] for state in readers], rescaled_sums, *[float(x) for x in both]]
 
 

@@ -133,7 +133,7 @@ def test_each_finished_run_leaves_its_tape_until_reset(visit):
         Math.max(...[...tape.children].map((part) => part.getBoundingClientRect().right)) - tape.getBoundingClientRect().left)""")
     clock = piece.evaluate("""(piece) => [...piece.querySelectorAll("svg.stage:not(.printed) text")]
         .find((text) => text.textContent === "100").x.baseVal[0].value / 100""")
-    assert ends == pytest.approx([clock * each for each in lengths], abs=0.5), "they share the axis"
+    assert ends == pytest.approx([clock * length for length in lengths], abs=0.5), "they share the axis"
     assert piece.bounding_box()["height"] == height
     piece.locator(".hb-live__fold").click()
     piece.get_by_role("button", name="Reset").click()

@@ -64,11 +64,11 @@ def reads_the_future(accesses: list[Access], case: Case) -> str:
         return ""
     rows, dim = case.outputs["out"].shape[1:]
     last_rows: dict[tuple, int] = {}
-    for each in accesses:
-        if each.table == "out" and each.kind == "writes" and (each.places >= 0).any():
-            first = int(each.places[each.places >= 0].min()) // dim % rows
-            row = first + each.places.size // dim - 1  # also of a block that is not full
-            last_rows[each.program] = max(row, last_rows.get(each.program, 0))
+    for access in accesses:
+        if access.table == "out" and access.kind == "writes" and (access.places >= 0).any():
+            first = int(access.places[access.places >= 0].min()) // dim % rows
+            row = first + access.places.size // dim - 1  # also of a block that is not full
+            last_rows[access.program] = max(row, last_rows.get(access.program, 0))
     for each in accesses:
         if each.table in ("k", "v") and each.program in last_rows and (each.places >= 0).any():
             first = int(each.places[each.places >= 0].min()) // dim % case.inputs["k"].shape[1]

@@ -52,7 +52,7 @@ def touches_many_segments(accesses: list[Access], case: Case) -> str:
         size = table.element_size()
         if case.layouts.get(name) or table.shape[1] * size % SEGMENT:
             continue
-        own_accesses = [each for each in accesses if each.table == name and each.kind == kind]
+        own_accesses = [access for access in accesses if access.table == name and access.kind == kind]
         if not own_accesses:
             return f"no kernel {kind} {name}: the numbers were moved before the launch, or after it"
         if any(not each.table for each in accesses):

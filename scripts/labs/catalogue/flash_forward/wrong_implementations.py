@@ -78,7 +78,7 @@ def first_block_repeated(x: Tensor) -> Tensor:
 
 
 def not_transposed(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
-    """It fits where a block has as many keys as a key has numbers."""
+    """The keys aren't transposed: the shapes only match where BLOCK is the head_dim."""
     scores = torch.cat([q @ each for each in k.split(BLOCK, -2)], -1) / q.shape[-1] ** 0.5
     return scores.softmax(-1) @ v, scores.logsumexp(-1)
 

@@ -61,7 +61,7 @@ def one_key_at_a_time(accesses: list[Access], case: Case) -> str:
     """The task is to bring many keys by one load, but not all of them."""
     for name in ("k", "v"):
         table = case.inputs[name]
-        lanes = [(each.places >= 0).sum() for each in accesses if each.table == name]
+        lanes = [(access.places >= 0).sum() for access in accesses if access.table == name]
         if lanes and len(table) > 1 and max(lanes) <= table.shape[1]:
             rows = "key" if name == "k" else "value row"
             return (

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue import headings
-from scripts.labs.catalogue.key_blocks.reference import BLOCK, attention, scores_of
+from scripts.labs.catalogue.key_blocks.reference import BLOCK, attention, scaled_scores
 from scripts.labs.lab import Mistake
 
 
@@ -26,55 +26,58 @@ def full_blocks(x: Tensor) -> Tensor:
 
 
 def first_block_repeated(x: Tensor) -> Tensor:
-    """The first block in place of each."""
+    """Every block replaced by the first."""
     return x[torch.arange(len(x)) % BLOCK]
 
 
 def wrong_axis(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """The products summed down the columns, which fits if a block has as many keys as a key has numbers."""
-    scores = torch.cat([q * each.sum(0) for each in blocks(padded(k))], 1)[:, : len(k)]
+    """Each tile of products is summed down its columns instead of along its rows.
+
+    The shapes only match where BLOCK is the head_dim: a column sum for each key.
+    """
+    scores = torch.cat([q * keys.sum(0) for keys in blocks(padded(k))], 1)[:, : len(k)]
     return (scores / q.shape[1] ** 0.5).softmax(-1) @ v
 
 
 def values_along_rows(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """The same slip in the second loop."""
-    shares = scores_of(q, k).softmax(-1).split(BLOCK, 1)
-    return sum(share * each.sum(1) for share, each in zip(shares, blocks(v), strict=True))
+    """Each tile of values is summed along its rows instead of down its columns."""
+    block_weights = scaled_scores(q, k).softmax(-1).split(BLOCK, 1)
+    return sum(weights * values.sum(1) for weights, values in zip(block_weights, blocks(v), strict=True))
 
 
 def softmax_per_block(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    return sum(attention(q, *each) for each in zip(blocks(k), blocks(v), strict=True))
+    return sum(attention(q, keys, values) for keys, values in zip(blocks(k), blocks(v), strict=True))
 
 
 def not_divided(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    scores = scores_of(q, k)
+    scores = scaled_scores(q, k)
     return (scores - scores.amax(-1, keepdim=True)).exp() @ v
 
 
 def without_maximum(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    exponentials = scores_of(q, k).float().exp()
+    exponentials = scaled_scores(q, k).float().exp()
     return ((exponentials / exponentials.sum(-1, keepdim=True)) @ v.float()).double()
 
 
 def maximum_per_block(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Each block's exponentials are taken below its own maximum, and divided by the sum of all."""
-    exponentials = [(each - each.amax(1, keepdim=True)).exp() for each in scores_of(q, k).split(BLOCK, 1)]
+    exponentials = [(scores - scores.amax(1, keepdim=True)).exp() for scores in scaled_scores(q, k).split(BLOCK, 1)]
     exponentials = torch.cat(exponentials, 1)
     return exponentials / exponentials.sum(1, keepdim=True) @ v
 
 
 def values_of_last_block(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    return scores_of(q, k).softmax(-1).split(BLOCK, 1)[-1] @ blocks(v)[-1]
+    return scaled_scores(q, k).softmax(-1).split(BLOCK, 1)[-1] @ blocks(v)[-1]
 
 
 def padding_score_finite(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Places without a key have a finite score, and values of 0."""
-    scores = torch.nn.functional.pad(scores_of(q, k), (0, -len(k) % BLOCK), value=-1000.0)
+    scores = torch.nn.functional.pad(scaled_scores(q, k), (0, -len(k) % BLOCK), value=-1000.0)
     return scores.softmax(-1) @ padded(v)
 
 
 def maximum_from_zero(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    scores = scores_of(q, k).float()
+    scores = scaled_scores(q, k).float()
     exponentials = (scores - scores.amax(-1, keepdim=True).clamp(min=0)).exp()
     return ((exponentials / exponentials.sum(-1, keepdim=True)) @ v.float()).double()
 
@@ -115,7 +118,7 @@ MISTAKES = (
         "shares-in-fp16",
         "The shares are rounded to FP16 before they meet the values: keep all arithmetic in FP32.",
         headings.SOFTMAX,
-        lambda q, k, v: scores_of(q, k).softmax(-1).half().to(v.dtype) @ v,
+        lambda q, k, v: scaled_scores(q, k).softmax(-1).half().to(v.dtype) @ v,
     ),
     Mistake("copies-the-query", "The output is the query itself.", headings.SOFTMAX, lambda q, k, v: q),
     Mistake(

@@ -10,12 +10,13 @@ from scripts.labs.lab import widen
 BLOCK = 16  # as the start file has it
 
 
-def scores_of(q: Tensor, k: Tensor) -> Tensor:
+def scaled_scores(q: Tensor, k: Tensor) -> Tensor:
+    """q·k / √d, FP64: [N_q, N_k]."""
     return widen(q) @ widen(k).T / q.shape[1] ** 0.5
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    return scores_of(q, k).softmax(-1) @ widen(v)
+    return scaled_scores(q, k).softmax(-1) @ widen(v)
 
 
 def error_scale(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -25,4 +26,4 @@ def error_scale(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 def roundings(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Roundings that the output is granted."""
-    return output_roundings(scores_of(q, k), scores_of(q.abs(), k.abs()), TILED_KERNEL_ROUNDINGS)
+    return output_roundings(scaled_scores(q, k), scaled_scores(q.abs(), k.abs()), TILED_KERNEL_ROUNDINGS)

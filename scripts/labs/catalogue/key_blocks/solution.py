@@ -30,7 +30,7 @@ def attention_kernel(
     line = tl.arange(0, LINES)[:, None]
     query = tl.load(q + query_number * q_row_stride + column * q_column_stride).to(tl.float32)
 
-    # Multiply: a block of keys at a time.  Its scores are one line of the table.
+    # Score a block of keys at a time.  Its scores are one line of the table.
     scores = tl.full([LINES, BLOCK_K], -float("inf"), tl.float32)
     for first in range(0, seq_k, BLOCK_K):
         key = first + row
@@ -40,11 +40,11 @@ def attention_kernel(
         block = tl.where(key < seq_k, block, -float("inf"))
         scores = tl.where(line == first // BLOCK_K, block[None, :], scores)
 
-    # Squish: the whole row is there.
+    # Normalize the row: all of it is here.
     exponentials = tl.exp(scores - tl.max(scores))
     weights = exponentials / tl.sum(exponentials)
 
-    # Multiply: a block of values at a time, each row by its own weight.
+    # Blend a block of values at a time, each row by its own weight.
     blend = tl.zeros([HEAD_DIM], tl.float32)
     for first in range(0, seq_k, BLOCK_K):
         key = first + row

@@ -33,16 +33,16 @@ def attention_kernel(
     own_query = q + head * q_head_stride + query_number * q_row_stride
     query = tl.load(own_query + column * q_column_stride, mask=real, other=0.0).to(tl.float32)
 
-    scores = tl.full([ROW], -float("inf"), tl.float32)  # multiply
+    scores = tl.full([ROW], -float("inf"), tl.float32)  # score
     for key_number in range(seq_k):
         own_key = k + head * k_head_stride + key_number * k_row_stride
         key = tl.load(own_key + column * k_column_stride, mask=real, other=0.0).to(tl.float32)
         scores = tl.where(place == key_number, tl.sum(query * key) * scale, scores)
 
-    exponentials = tl.exp(scores - tl.max(scores))  # squish
+    exponentials = tl.exp(scores - tl.max(scores))  # normalize
     weights = exponentials / tl.sum(exponentials)
 
-    output = tl.zeros([PADDED_DIM], tl.float32)  # multiply
+    output = tl.zeros([PADDED_DIM], tl.float32)  # blend
     for key_number in range(seq_k):
         own_value = v + head * v_head_stride + key_number * v_row_stride
         value = tl.load(own_value + column * v_column_stride, mask=real, other=0.0).to(tl.float32)

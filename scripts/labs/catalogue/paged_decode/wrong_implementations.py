@@ -35,15 +35,15 @@ def first_query(q, keys, values, page_table, lengths, scale, splits):
 
 def pieces_to_end_of_page(length: int, page_size: int, splits: int) -> list[range]:
     """The last page is read whole."""
-    return [range(each.start, -(-each.stop // page_size) * page_size) for each in pieces(length, page_size, splits)]
+    return [range(piece.start, -(-piece.stop // page_size) * page_size) for piece in pieces(length, page_size, splits)]
 
 
 def values_not_masked(q, keys, values, page_table, lengths, scale, splits):
     """Scores behind the end are masked, values are not: their weight is 0, and 0 · NaN is NaN."""
     outs, lses = decode_pieces(q, keys, values, page_table, lengths, scale, splits)
     for sequence, length in enumerate(lengths.tolist()):
-        for i, each in enumerate(pieces(length, keys.shape[1], splits)):
-            if len(each) % keys.shape[1]:
+        for i, piece in enumerate(pieces(length, keys.shape[1], splits)):
+            if len(piece) % keys.shape[1]:
                 outs[sequence, i] = torch.nan
     return outs, lses
 
@@ -157,7 +157,7 @@ def last_partial_page_missing(length: int, page_size: int, splits: int) -> list[
 
 def pieces_to_end_of_sequence(length: int, page_size: int, splits: int) -> list[range]:
     """Without tl.minimum: each piece has its share of pages, and the last runs on into pages of others."""
-    return [range(each.start, length) for each in pieces(length, page_size, splits)]
+    return [range(piece.start, length) for piece in pieces(length, page_size, splits)]
 
 
 def page_table_ignored_for_values(q, keys, values, page_table, lengths, scale, splits):
