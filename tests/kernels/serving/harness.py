@@ -17,8 +17,6 @@ GPU = pytest.mark.gpu
 FP16, BF16 = torch.float16, torch.bfloat16
 
 
-# Formats and decoders.
-
 FORMATS = {  # of the cache, and the type of the queries
     "fp16": ("fp16", FP16),
     "fp8": ("fp8", FP16),
@@ -33,20 +31,20 @@ SCHEMES = {"fp8": FP8, "nvfp4": NVFP4}
 SCALES = {"key_scale": 0.013, "value_scale": 0.75}  # neither a power of two
 
 
-def all_formats(interpreted=()):
+def all_formats(without_gpu=()):
     """All formats on a GPU.  Without one the slow interpreter, which knows no BF16, runs those named here."""
-    formats = [pytest.param(*x, id=name, marks=() if name in interpreted else GPU) for name, x in FORMATS.items()]
+    formats = [pytest.param(*x, id=name, marks=() if name in without_gpu else GPU) for name, x in FORMATS.items()]
     return pytest.mark.parametrize("format, dtype", formats)
 
 
-class Decoder(NamedTuple):
+class Kernel(NamedTuple):
     attention: object
     head_dim: int
     program_count_path: str  # of the function that says how many programs to launch; tests patch it
 
 
-PORTABLE = Decoder(partial(decode_attention, portable=True), 16, "kernels.serving.decode.programs_of")
-HOPPER = Decoder(decode_attention, 128, "kernels.serving.decode.hopper_programs")
+PORTABLE = Kernel(partial(decode_attention, portable=True), 16, "kernels.serving.decode.programs_of")
+HOPPER = Kernel(decode_attention, 128, "kernels.serving.decode.hopper_programs")
 
 
 # Caches.

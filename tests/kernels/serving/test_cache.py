@@ -18,9 +18,6 @@ SCALES = {"key_scale": 0.013, "value_scale": 0.75}  # neither a power of two
 NAMES = ("keys", "values", "key_block_scales", "value_block_scales")
 
 
-# A cache, its bytes, and what append should make of them.
-
-
 def new_cache(device, format="bf16", *, batch=3, per_sequence=3, kv_heads=2, head_dim=32, page_size=16, **options):
     """A cache whose page table is random and leaves out some pages, with a pattern in every row."""
     pages = batch * per_sequence + 4
@@ -103,9 +100,6 @@ def appends_as_specified(cache, k, v, sequences=None, append=KVCache.append):
     )
     append(cache, k, v, sequences)
     return bits_equal(snapshot(cache), expected)
-
-
-# What is appended, and what gather returns.
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -13,6 +13,9 @@ from tests.kernels.serving.wrong import split_kv_attention
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
+# What the format of a cache does to attention.
+
+
 def gaussian(k, v):
     return k, v
 
@@ -71,9 +74,9 @@ def error_of_format(format, data, device, *, attention=decode_attention, **facto
 
 
 @pytest.mark.parametrize("format, data", BOUNDS)
-def test_the_error_of_a_format(format, data, decoder, device):
+def test_the_error_of_a_format(format, data, kernel, device):
     low, high = BOUNDS[format, data]
-    assert low < error_of_format(format, data, device, attention=decoder.attention) < high
+    assert low < error_of_format(format, data, device, attention=kernel.attention) < high
 
 
 @pytest.mark.parametrize("data", [gaussian, outlier_channels, mean_subtracted])

@@ -10,6 +10,8 @@ from tests.kernels.serving.wrong import WRONG, WRONG_LSE, split_kv_attention
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
+# What is rejected.
+
 CASES = {
     "fp16": ("fp16", FP16, [0, 1, 16, 70, 150], {}),
     "one-hot rows": ("fp16", FP16, [40, 70], {"scale": 10.0}),
@@ -34,10 +36,10 @@ def budgets():
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_right_kernel_is_accepted(name, decoder, budgets):
+def test_a_right_kernel_is_accepted(name, kernel, budgets):
     assert max(budgets[name].fractions_used(split_kv_attention)) <= 1
     if CASES[name][1] == FP16 or torch.cuda.is_available():
-        assert max(budgets[name].fractions_used(decoder.attention)) <= 1
+        assert max(budgets[name].fractions_used(kernel.attention)) <= 1
 
 
 @pytest.mark.parametrize("mistake", WRONG)
