@@ -18,6 +18,7 @@ from kernels.bench import cost, hardware
 from kernels.bench.parallel import cost as parallel
 from scripts import records
 from scripts.chapters import plot
+from scripts.chapters.first_kernel import worked as first_kernel
 from tests.chapters.conftest import figure_params, load_figure
 from tests.chapters.expected import EXPECTED
 
@@ -34,6 +35,7 @@ COST_FUNCTIONS = [
     if isinstance(function, types.FunctionType) and function.__module__ == module.__name__
     if name not in ("mib", "mb", "gib", "gb")
 ]
+COST_FUNCTIONS.append((first_kernel, "lsu_milliseconds", first_kernel.lsu_milliseconds))  # counted by hand
 
 
 def numbers(part, text=False):

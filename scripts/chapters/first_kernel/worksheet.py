@@ -110,8 +110,8 @@ def walks(draw: random.Random) -> list[tuple[str, str]]:
     one, head = 2 * words * places, 2 * words**2 * places
     ask = (
         f"A head has {words} queries and {words} keys. To write one place of a row, a program makes a new row; to read "
-        "one, it adds up a row. How many places does a row have? Over how many does a program go, for all its scores "
-        "and shares, and over how many do all? By what factor does that grow with twice the words?"
+        "one, it adds up a row. How many places does a row have? How many places does one program go over, for all its "
+        "scores and shares? And all programs together? Twice the words: how many times as many is that?"
     )
     return [
         (
