@@ -29,6 +29,11 @@ memoized = lru_cache(maxsize=1024)  # by the text itself, so nothing old is ever
 @memoized
 def significant_text(source: str) -> str:
     """Returns what of a Python text a run depends on, as a text that only serves to be compared and hashed."""
+    return _serialized(significant_tree(source))
+
+
+def significant_tree(source: str) -> ast.Module:
+    """Returns a Python text as Python parses it, without what no run depends on."""
     tree = ast.parse(source)
     of_module = {*_bound_names(tree, into_functions=False)}
     for function in _outermost_functions(tree):
@@ -40,7 +45,7 @@ def significant_text(source: str) -> str:
             node.values = [each for each in node.values if not (isinstance(each, ast.Constant) and each.value == "")]
         elif isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             del node.body[0]
-    return _serialized(tree)
+    return tree
 
 
 def _serialized(node: object) -> str:

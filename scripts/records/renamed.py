@@ -1,0 +1,154 @@
+"""Keeps records and outcomes through a renaming, which no run can notice: ``python -m scripts.records.renamed COMMIT``.
+
+Compares kernels/, snippets/ and tests/ of a commit with today's. If they differ only in names of their own, each
+renamed everywhere alike, then whatever was current at that commit gets today's hashes and names, and needs no GPU.
+Otherwise it says where they differ, and nothing is written. Files may not move. Run the tests as well: a name that an
+object from elsewhere shares, such as a method, is renamed there, too, and only a test would see it.
+"""
+
+import ast
+import io
+import re
+import subprocess
+import sys
+import tarfile
+from itertools import zip_longest
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import nbformat
+
+from scripts.records import kernel_outcomes, record_file
+from scripts.records.digest import VERSIONED_FIELDS, Modules, significant_tree
+from scripts.records.reader import Reader, record_path
+from scripts.records.root import ROOT, RecordError, text_of
+
+ROOMS = ("kernels", "snippets", "tests")
+
+
+class Renaming:
+    """What each name of a tree is called in another; raises a RecordError where more than names differs."""
+
+    def __init__(self, old: Path, new: Path):
+        self.names: dict[str, str] = {}
+        self._defined: set[str] = set()
+        self._strings: list[tuple[str, str, str]] = []  # file, old text, new text
+        files = [
+            {path.relative_to(root).as_posix() for room in ROOMS for path in (root / room).rglob("*.py")}
+            for root in (old, new)
+        ]
+        if differing := sorted(files[0] ^ files[1]):
+            raise RecordError(f"{differing[0]} is on one side alone: a renaming moves no files")
+        for file in sorted(files[0]):
+            self._compare(file, *(significant_tree(text_of(root / file)) for root in (old, new)))
+        self.changed = {name: to for name, to in self.names.items() if name != to}
+        self._refuse_unsafe()
+
+    def apply(self, text: str) -> str:
+        """Returns a text with the new name in place of each whole word that's an old one."""
+        if not self.changed:
+            return text
+        words = re.compile(rf"\b(?:{'|'.join(map(re.escape, self.changed))})\b")
+        return words.sub(lambda word: self.changed[word[0]], text)
+
+    def _compare(self, file: str, old: object, new: object) -> None:
+        if isinstance(old, ast.AST) and type(old) is type(new):
+            if isinstance(old, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                self._defined.add(old.name)
+            elif isinstance(old, ast.arg):
+                self._defined.add(old.arg)
+            elif isinstance(old, ast.Name | ast.Attribute) and isinstance(old.ctx, ast.Store):
+                self._defined.add(old.id if isinstance(old, ast.Name) else old.attr)
+            for field in old._fields:
+                if field not in VERSIONED_FIELDS:
+                    parts = getattr(old, field, None), getattr(new, field, None)
+                    if isinstance(old, ast.Constant) and all(isinstance(part, str) for part in parts):
+                        self._strings.append((file, *parts))
+                    else:
+                        self._compare(file, *parts)
+        elif isinstance(old, list) and isinstance(new, list):
+            for pair in zip_longest(old, new):
+                self._compare(file, *pair)
+        elif isinstance(old, str) and isinstance(new, str):  # a name, perhaps a dotted one
+            for name, to in zip_longest(old.split("."), new.split(".")):
+                if self.names.setdefault(name, to) != to:
+                    raise RecordError(f"{file}: {name} is {to} there and {self.names[name]} elsewhere")
+        elif old != new or type(old) is not type(new):
+            raise RecordError(f"{file} has changed in more than names: {_shown(old)} is now {_shown(new)}")
+
+    def _refuse_unsafe(self) -> None:
+        came_from: dict[str, str] = {}
+        for name, to in self.names.items():
+            if (other := came_from.setdefault(to, name)) != name:
+                raise RecordError(f"{other} and {name} are both called {to} now")
+        if foreign := sorted(self.changed.keys() - self._defined):
+            raise RecordError(f"{foreign[0]} isn't defined in {', '.join(ROOMS)}: it can't be renamed there")
+        for file, old, new in self._strings:
+            if new not in (old, self.apply(old)):
+                raise RecordError(f"{file} has changed in more than names: {old!r} is now {new!r}")
+
+
+def _shown(part: object) -> str:
+    return ast.unparse(part)[:60] if isinstance(part, ast.expr | ast.stmt) else repr(part)[:60]
+
+
+def carry_over(old: Path, new: Path, renaming: Renaming) -> list[str]:
+    """Gives what was current in the old tree the hashes and names of the new one; returns what it rewrote."""
+    return [*_records(Reader(old), Reader(new), renaming), *_outcomes(old, new, renaming)]
+
+
+def _records(old: Reader, new: Reader, renaming: Renaming) -> list[str]:
+    rewritten = []
+    for name in new.names():
+        if old.inspect(name).fault or not new.inspect(name).fault:
+            continue
+        path = record_path(new.path(name))
+        notebook = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
+        provenance = notebook.metadata[record_file.METADATA]
+        provenance["digest"] = new.digests(name)
+        provenance["executed"] = sorted(map(renaming.apply, provenance["executed"]))
+        for cell in notebook.cells:
+            cell.source = new.snippet(name).code.get(cell.id, cell.source)
+        record_file.write(path, notebook)
+        rewritten.append(name)
+    return rewritten
+
+
+def _outcomes(old: Path, new: Path, renaming: Renaming) -> list[str]:
+    old_modules, new_modules, rewritten = Modules(old), Modules(new), []
+    stored = kernel_outcomes.load_outcomes(new, kernel_outcomes.TESTS)
+    for file, outcome in stored.get("files", {}).items():
+        if outcome["digest"] == kernel_outcomes.digest_of_file(old_modules, file):
+            outcome["digest"] = kernel_outcomes.digest_of_file(new_modules, file)
+            outcome["passed"] = {renaming.apply(test): times for test, times in outcome["passed"].items()}
+            rewritten.append(file)
+    if rewritten:
+        kernel_outcomes.save_outcomes(new, kernel_outcomes.TESTS, stored)
+    cases = kernel_outcomes.load_outcomes(new, kernel_outcomes.RANDOM_CASES)
+    if cases and cases["digest"] == kernel_outcomes.digest_of_random_cases(old_modules):
+        cases["digest"] = kernel_outcomes.digest_of_random_cases(new_modules)
+        kernel_outcomes.save_outcomes(new, kernel_outcomes.RANDOM_CASES, cases)
+    return rewritten
+
+
+def main(commit: str) -> int:
+    archive = subprocess.run(["git", "archive", commit, *ROOMS], cwd=ROOT, capture_output=True)
+    if archive.returncode:
+        print(f"stopped: {archive.stderr.decode().strip()}", file=sys.stderr)
+        return 1
+    with TemporaryDirectory() as folder, tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
+        files.extractall(folder, filter="data")
+        try:
+            renaming = Renaming(Path(folder), ROOT)
+            rewritten = carry_over(Path(folder), ROOT, renaming)
+        except RecordError as error:
+            print(f"stopped: {error}", file=sys.stderr)
+            return 1
+    for name, to in renaming.changed.items():
+        print(f"{name} is now {to}")
+    print(f"{len(rewritten)} records and outcomes have today's hashes")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

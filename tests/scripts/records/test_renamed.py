@@ -1,0 +1,112 @@
+"""A renaming keeps records and outcomes, and nothing else does."""
+
+import json
+import shutil
+
+import pytest
+
+from scripts.records import METADATA, RecordError, kernel_outcomes
+from scripts.records.digest import Modules
+from scripts.records.renamed import Renaming, carry_over
+
+OLD = 'def triple(x):\n    return 3 * x\n\n\nPAIR = triple(1), "kernels.base.triple"\n'
+NEW = OLD.replace("triple", "threefold")
+
+
+@pytest.fixture
+def trees(project, tmp_path):
+    """A handbook in miniature, old and new; the old one's base module has ``OLD``, and one snippet a record of it."""
+    project.write("kernels/base.py", OLD)
+    project.snippet("one", "from kernels.base import triple\n\nprint(triple(3))")
+    project.fake_record("one", executed=["kernels.base:triple"])
+    shutil.copytree(project.root, tmp_path / "old")
+    project.write("kernels/base.py", NEW)
+    return tmp_path / "old", project
+
+
+def test_a_record_of_what_is_only_renamed_stays_current(trees):
+    old, project = trees
+    project.edit("snippets/chapter/one.py", "triple", "threefold")
+    assert project.reader().inspect("one").fault
+    renaming = Renaming(old, project.root)
+    assert renaming.changed == {"triple": "threefold"}
+    assert carry_over(old, project.root, renaming) == ["one"]
+    record = project.reader().inspect("one")
+    assert not record.fault
+    notebook = json.loads(project.path("one").read_text())
+    assert notebook["metadata"][METADATA]["executed"] == ["kernels.base:threefold"]
+    assert "triple" not in json.dumps(notebook["cells"])
+    assert carry_over(old, project.root, renaming) == []
+
+
+def test_a_record_that_was_stale_stays_so(trees):
+    old, project = trees
+    (old / "snippets/chapter/one.py").write_text(
+        '# %% tags=["only"]\nfrom kernels.base import triple\n\nprint(triple(4))\n'
+    )
+    project.snippet("one", "from kernels.base import threefold\n\nprint(threefold(4))")
+    assert carry_over(old, project.root, Renaming(old, project.root)) == []
+    assert project.reader().inspect("one").fault
+
+
+def test_an_outcome_of_what_is_only_renamed_stays_current(trees):
+    old, project = trees
+    test = "from kernels.base import {0}\n\n\ndef test_{0}():\n    assert {0}(1) == 2\n"
+    file = "tests/kernels/test_base.py"
+    (old / file).parent.mkdir(parents=True, exist_ok=True)
+    (old / file).write_text(test.format("triple"))
+    project.write(file, test.format("threefold"))
+    project.edit("snippets/chapter/one.py", "triple", "threefold")
+    ran = {"gpu": "NVIDIA H200", "interpreter": False, "commit": "0123abcd"}
+    outcome = {"digest": kernel_outcomes.digest_of_file(Modules(old), file), "passed": {"test_triple": 1}, "ran": ran}
+    kernel_outcomes.save_outcomes(project.root, kernel_outcomes.TESTS, {"files": {file: outcome}})
+    # test_triple isn't triple: a test has its own name, renamed by itself
+    assert carry_over(old, project.root, Renaming(old, project.root)) == ["one", file]
+    current, waiting = kernel_outcomes.current_and_waiting(project.root, Modules(project.root))
+    assert file not in waiting
+    assert current[file]["passed"] == {"test_threefold": 1}
+
+
+@pytest.mark.parametrize(
+    "text, why",
+    [
+        (NEW.replace("3 * x", "4 * x"), "more than names: 3 is now 4"),
+        (NEW.replace("threefold(1)", "triple(1)"), "triple is triple there and threefold elsewhere"),
+        (OLD.replace("triple", "print"), ": triple is triple there and print elsewhere"),
+        (
+            NEW.replace("PAIR", "threefold"),
+            "PAIR and triple are both called threefold|triple and PAIR are both called threefold",
+        ),
+        (
+            NEW.replace("kernels.base.threefold", "kernels.base.fourfold"),
+            "'kernels.base.triple' is now 'kernels.base.fourfold'",
+        ),
+        (NEW + "LAST = 1\n", "more than names: None is now LAST = 1"),
+    ],
+)
+def test_what_is_more_than_a_renaming_is_refused(trees, text, why):
+    old, project = trees
+    project.write("kernels/base.py", text)
+    if "print" not in text:
+        project.edit("snippets/chapter/one.py", "triple", "threefold")
+    with pytest.raises(RecordError, match=why):
+        Renaming(old, project.root)
+
+
+def test_a_name_from_elsewhere_can_not_be_renamed(trees):
+    old, project = trees
+    (old / "kernels/base.py").write_text("import torch\n\n" + OLD)
+    project.write("kernels/base.py", "import flame\n\n" + OLD)
+    for root in (old, project.root):
+        for path in [*root.glob("kernels/**/*.py"), *root.glob("tests/**/*.py"), *root.glob("snippets/**/*.py")]:
+            if path.name != "base.py" and "torch" in path.read_text():
+                path.unlink()
+    with pytest.raises(RecordError, match="torch isn't defined in kernels, snippets, tests"):
+        Renaming(old, project.root)
+
+
+def test_a_file_that_moves_is_refused(trees):
+    old, project = trees
+    (project.root / "kernels/other.py").rename(project.root / "kernels/another.py")
+    with pytest.raises(RecordError, match=r"kernels/another\.py is on one side alone"):
+        Renaming(old, project.root)
