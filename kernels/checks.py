@@ -149,8 +149,8 @@ def check_rung(kernel, q: Tensor, k: Tensor, v: Tensor, **options) -> float:
     scale = check_shapes(q, k, v, **options)
     check_kernel(kernel, on_cpu=REFERENCE, query=q, key=k, value=v)
     check_no_gradient(instead=REFERENCE, query=q, key=k, value=v)
-    if options.get("key_lengths") is not None and unreadable(options["key_lengths"]):
-        raise TypeError(f"key_lengths is {unreadable(options['key_lengths'])}")
+    if options.get("key_lengths") is not None and why_unreadable(options["key_lengths"]):
+        raise TypeError(f"key_lengths is {why_unreadable(options['key_lengths'])}")
     return scale
 
 
@@ -227,8 +227,8 @@ def check_kernel(kernel, *, on_cpu: str, **tensors: Tensor) -> None:
         )
     interpreted = not isinstance(kernel, triton.JITFunction)
     for name, tensor in tensors.items():
-        if unreadable(tensor):
-            raise TypeError(f"{name} is {unreadable(tensor)}")
+        if why_unreadable(tensor):
+            raise TypeError(f"{name} is {why_unreadable(tensor)}")
         if tensor.dtype not in KERNEL_DTYPES:
             raise TypeError(f"{name} is {tensor.dtype}, float32, float16 or bfloat16 is wanted")
         if interpreted and tensor.dtype == torch.bfloat16:
@@ -275,7 +275,7 @@ def sparse_or_nested(tensor: Tensor) -> str | None:
     return None if layout == torch.strided else f"{layout}, a dense tensor is wanted"
 
 
-def unreadable(tensor: Tensor) -> str | None:
+def why_unreadable(tensor: Tensor) -> str | None:
     """Returns what a tensor is if its memory doesn't hold its numbers for a kernel, or None."""
     if sparse_or_nested(tensor):
         return sparse_or_nested(tensor)

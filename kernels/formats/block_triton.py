@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kernels.checks import check_kernel, check_no_gradient, unreadable
+from kernels.checks import check_kernel, check_no_gradient, why_unreadable
 from kernels.formats.block import (
     FP8,
     FP8_BLOCKS,
@@ -53,8 +53,8 @@ def quantize_blocks(
     _check_scheme_of_kernels(scheme)
     check_kernel(quantize_kernel, on_cpu="kernels.formats.block.quantize", x=x)
     check_no_gradient(instead="kernels.formats.block.quantize", x=x)
-    if tensor_scale is not None and unreadable(tensor_scale):
-        raise TypeError(f"tensor_scale is {unreadable(tensor_scale)}")
+    if tensor_scale is not None and why_unreadable(tensor_scale):
+        raise TypeError(f"tensor_scale is {why_unreadable(tensor_scale)}")
     columns, block_size = x.shape[-1], scheme.block_size or DEFAULT_BLOCK_SIZE
     blocks = -(-columns // block_size)  # in a row; the last one may not be full
     width = -(-columns * scheme.element_format.bits // 8)

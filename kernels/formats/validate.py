@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from kernels.checks import unreadable
+from kernels.checks import why_unreadable
 
 if TYPE_CHECKING:
     from kernels.formats.block import Quantized
@@ -32,19 +32,19 @@ def validation_error(
     blocks = -(-columns // (scheme.block_size or 1))
     has_blocks = scheme.block_size is not None
     scale_dtype = torch.float32 if scheme.scale_format is None else torch.uint8
-    for name, tensor, is_required, dtype, expected_shape in (
+    for name, tensor, is_in_scheme, dtype, expected_shape in (
         ("codes", quantized.codes, True, torch.uint8, [*rows, width]),
         ("scales", quantized.scales, has_blocks, scale_dtype, [*rows, blocks]),
         ("tensor_scale", quantized.tensor_scale, scheme.has_tensor_scale, torch.float32, []),
     ):
-        if tensor is None and not is_required:
+        if tensor is None and not is_in_scheme:
             continue
-        if not is_required:
+        if not is_in_scheme:
             return ValueError(f"{name} is given, scheme {scheme.name} has none")
         if not isinstance(tensor, Tensor):
             return TypeError(f"{name} is {type(tensor).__name__}, a tensor is wanted")
-        if for_kernel and unreadable(tensor):
-            return TypeError(f"{name} is {unreadable(tensor)}")
+        if for_kernel and why_unreadable(tensor):
+            return TypeError(f"{name} is {why_unreadable(tensor)}")
         if tensor.dtype != dtype:
             return TypeError(f"{name} is {tensor.dtype}, {dtype} is wanted")
         if list(tensor.shape) != expected_shape:

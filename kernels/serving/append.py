@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kernels.checks import check_kernel, check_no_gradient, unreadable
+from kernels.checks import check_kernel, check_no_gradient, why_unreadable
 from kernels.formats.block_triton import load_blocks, quantize_nvfp4
 from kernels.formats.value_triton import encode_e4m3
 from kernels.launch_cache import launch
@@ -62,8 +62,8 @@ def check_rows(cache: KVCache, k: Tensor, v: Tensor, n: int) -> None:
     for name, x in (("key", k), ("value", v)):
         if not isinstance(x, Tensor):
             raise TypeError(f"{name} is {type(x).__name__}, a tensor is wanted")
-        if unreadable(x):
-            raise TypeError(f"{name} is {unreadable(x)}")
+        if why_unreadable(x):
+            raise TypeError(f"{name} is {why_unreadable(x)}")
         if x.ndim != 4:
             raise ValueError(
                 f"{name} has {x.ndim} dimensions, [n, kv_heads, new_tokens, head_dim] is wanted"

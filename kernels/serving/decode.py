@@ -47,7 +47,7 @@ from kernels.serving.decode_kernel import decode_kernel, merge_kernel
 try:
     from kernels.serving.decode_hopper import decode_parts as hopper_decode_parts
     from kernels.serving.decode_hopper import keys_per_tile
-    from kernels.serving.decode_hopper import programs_of as hopper_programs
+    from kernels.serving.decode_hopper import program_count as hopper_program_count
 
     GLUON = True
 except ImportError:  # Gluon is missing, or isn't the one that the kernel was written for
@@ -102,10 +102,12 @@ def decode_attention(
     if use_hopper:
         rows = 8 if group * new_tokens <= 8 else 16
         read_cache, block_k = hopper_decode_parts, keys_per_tile(cache)
-        programs = memoized(entry, hopper_programs, lambda: hopper_programs(cache, rows))
+        programs = memoized(
+            entry, hopper_program_count, lambda: hopper_program_count(cache, rows)
+        )
     else:
         read_cache, rows, block_k = decode_parts, ROWS, BLOCK_K
-        programs = memoized(entry, programs_of, lambda: programs_of(q))
+        programs = memoized(entry, program_count, lambda: program_count(q))
     # At most two heads of a piece are incomplete: the one it begins in, and the one it ends in.
     part_out = torch.empty(programs, 2, rows, head_dim, device=q.device)
     part_lse = torch.empty(programs, 2, rows, device=q.device)
@@ -176,7 +178,7 @@ def hopper_supports(q: Tensor, cache: KVCache) -> bool:
     return cache.pages > 0 and cache.head_dim in (64, 128, 256) and not has_small_pages
 
 
-def programs_of(q: Tensor) -> int:
+def program_count(q: Tensor) -> int:
     """Returns about as many programs as run at once; in the interpreter 5, so some merge."""
     if not q.is_cuda:
         return 5

@@ -45,7 +45,7 @@ def keys_per_tile(cache: KVCache) -> int:
     return WARPS * keys_per_warp(cache.head_dim)
 
 
-def programs_of(cache: KVCache, rows: int) -> int:
+def program_count(cache: KVCache, rows: int) -> int:
     """Returns as many programs as run at once, so all equal pieces start together."""
     tile_bytes = keys_per_tile(cache) * cache.bytes_per_token // cache.kv_heads
     merge_bytes = WARPS * rows * cache.head_dim * 4  # the outputs of all warps, at the end

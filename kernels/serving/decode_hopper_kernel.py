@@ -39,8 +39,8 @@ def add(a, b):
 
 
 @gluon.jit
-def begin_of(program, programs, tiles):
-    """Returns what ``decode_kernel.begin_of`` does: Gluon can't call Triton's functions."""
+def start_of(program, programs, tiles):
+    """Returns what ``decode_kernel.start_of`` does: Gluon can't call Triton's functions."""
     return tiles // programs * program + gl.minimum(program, tiles % programs)
 
 
@@ -51,8 +51,8 @@ def my_piece(lengths, batch, head_tiles, TILE: gl.constexpr, BATCH: gl.constexpr
     tiles = (gl.load(lengths + sequences, sequences < batch, 0) + (TILE - 1)) // TILE
     ends = gl.associative_scan(tiles * head_tiles, 0, add)
     program, programs = gl.program_id(0), gl.num_programs(0)
-    kv_tile = begin_of(program, programs, gl.max(ends, 0))
-    stop = begin_of(program + 1, programs, gl.max(ends, 0))
+    kv_tile = start_of(program, programs, gl.max(ends, 0))
+    stop = start_of(program + 1, programs, gl.max(ends, 0))
     sequence_begin = gl.max(gl.where(ends <= kv_tile, ends, 0), 0)
     sequence = gl.sum((ends <= kv_tile).to(gl.int32), 0)
     return kv_tile, stop, sequence, sequence_begin

@@ -22,7 +22,7 @@ COUNTS = ["batch", "pages_per_sequence", "kv_heads", "group", "new_tokens", "pro
 
 
 @triton.jit
-def begin_of(program, programs, blocks):
+def start_of(program, programs, blocks):
     """Returns where a program's piece begins; the first ``blocks % programs`` have one more."""
     return blocks // programs * program + tl.minimum(program, blocks % programs)
 
@@ -46,8 +46,8 @@ def my_piece(lengths, batch, head_tiles, BLOCK_K: tl.constexpr, BATCH: tl.conste
     blocks = tl.cdiv(tl.load(lengths + sequences, sequences < batch, 0), BLOCK_K)
     ends = tl.cumsum(blocks * head_tiles, 0)
     program, programs = tl.program_id(0), tl.num_programs(0)
-    block = begin_of(program, programs, tl.max(ends, 0))
-    stop = begin_of(program + 1, programs, tl.max(ends, 0))
+    block = start_of(program, programs, tl.max(ends, 0))
+    stop = start_of(program + 1, programs, tl.max(ends, 0))
     sequence_begin = tl.max(tl.where(ends <= block, ends, 0), 0)
     sequence = tl.sum((ends <= block).to(tl.int32), 0)
     return block, stop, sequence, sequence_begin
@@ -262,7 +262,7 @@ def merge_kernel(
             for first_part in range(first_program, last_program + 1, PARTS):
                 program = first_part + tl.arange(0, PARTS)
                 # If a piece began before my blocks do, they are its second part.
-                is_second = begin_of(program, programs, all_blocks) < first_block
+                is_second = start_of(program, programs, all_blocks) < first_block
                 part = (2 * program + is_second.to(tl.int32)) * ROWS + row
                 maximum, total, output = merge_parts(
                     part, program <= last_program, part_out, part_lse,

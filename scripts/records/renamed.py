@@ -57,6 +57,8 @@ class Renaming:
                 self._defined.add(old.name)
             elif isinstance(old, ast.arg):
                 self._defined.add(old.arg)
+            elif isinstance(old, ast.alias) and old.asname:
+                self._defined.add(old.asname)
             elif isinstance(old, ast.Name | ast.Attribute) and isinstance(old.ctx, ast.Store):
                 self._defined.add(old.id if isinstance(old, ast.Name) else old.attr)
             for field in old._fields:

@@ -177,7 +177,7 @@ def drive_decode():
     cache.append(*torch.randn(2, 1, 1, 3, 16))
     yield decode_attention(torch.randn(1, 1, 1, 16).half(), cache)  # one program has it all
     with pytest.MonkeyPatch.context() as patch:  # more parts than are merged at a time
-        patch.setattr("kernels.serving.decode.programs_of", lambda q: 17)
+        patch.setattr("kernels.serving.decode.program_count", lambda q: 17)
         cache = KVCache(torch.arange(17)[None], kv_heads=1, head_dim=16, format="fp16")
         cache.append(*torch.randn(2, 1, 1, 17 * 64, 16))
         yield decode_attention(torch.randn(1, 1, 1, 16).half(), cache)

@@ -25,4 +25,4 @@ def test_the_drawn_shares_are_equal():
     blocks = re.findall(r'data-block="(\w)(\d)"', svg("decode-split"))
     assert blocks == [("A", str(i)) for i in range(7)] + [("B", "0"), ("B", "1")]
     assert "sequence A, 7 blocks B, 2 blocks" in drawing_text("decode-split")
-    assert [len(blocks) // 3 * p + min(p, len(blocks) % 3) for p in range(4)] == [0, 3, 6, 9]  # as begin_of
+    assert [len(blocks) // 3 * p + min(p, len(blocks) % 3) for p in range(4)] == [0, 3, 6, 9]  # as start_of

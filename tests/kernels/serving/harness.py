@@ -40,11 +40,11 @@ def all_formats(without_gpu=()):
 class Kernel(NamedTuple):
     attention: object
     head_dim: int
-    program_count_path: str  # of the function that says how many programs to launch; tests patch it
+    patch_target: str  # of the function that says how many programs to launch; tests patch it
 
 
-PORTABLE = Kernel(partial(decode_attention, portable=True), 16, "kernels.serving.decode.programs_of")
-HOPPER = Kernel(decode_attention, 128, "kernels.serving.decode.hopper_programs")
+PORTABLE = Kernel(partial(decode_attention, portable=True), 16, "kernels.serving.decode.program_count")
+HOPPER = Kernel(decode_attention, 128, "kernels.serving.decode.hopper_program_count")
 
 
 # Caches.

@@ -363,7 +363,7 @@ def nothing_runs(monkeypatch):
     def refuse(*arguments, **options):
         raise AssertionError("something ran")
 
-    for name in ("decode_parts", "merge", "hopper_supports", "programs_of"):
+    for name in ("decode_parts", "merge", "hopper_supports", "program_count"):
         monkeypatch.setattr(decode, name, refuse)
 
 
