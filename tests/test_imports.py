@@ -29,6 +29,7 @@ SHARED = {
         "*.board_*",
         "*.facts",
         "*.steps",
+        "*.unit_bars",
     )
 }
 # Make records, on a GPU; what reads a record doesn't import them.

@@ -3,7 +3,7 @@
 import plotly.graph_objects as go
 
 from scripts.chapters.first_kernel import worked
-from scripts.chapters.first_kernel.figures.suspects import draw, unit_times
+from scripts.chapters.first_kernel.unit_bars import draw, unit_times
 
 ALT = (
     "Five bars on one scale that begins at zero. Memory, its cache and the units that multiply have short ones. That "

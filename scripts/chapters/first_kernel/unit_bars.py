@@ -1,0 +1,46 @@
+"""Bars of what units of the chip need for the first kernel's work, at their speeds, beside what was measured."""
+
+import plotly.graph_objects as go
+
+from kernels.bench.cost import attention_flops, qkvo_bytes
+from scripts import records
+from scripts.chapters import plot
+from scripts.chapters.first_kernel import worked
+
+TEXTS, HEADS, N, HEAD_DIM, ELEMENT_BYTES = 32, 16, 512, 128, 2  # as in prefill_speed
+MEASURED = {"our kernel": ("one_key_attention", "accent"), "three lines": ("attention", "ink")}
+READ_MIB = 16  # of l2_speed, as in the table beside it
+
+
+def unit_times() -> dict[str, float]:
+    """Returns the milliseconds that each unit needs, at its speed."""
+    gpu = plot.recorded_gpu("prefill_speed")
+    (l2_row,) = plot.rows_with(records.table("l2_speed", "sizes"), size=READ_MIB)
+    # Each program asks for all keys and values of its head.
+    requested_bytes = TEXTS * HEADS * N * 2 * N * HEAD_DIM * ELEMENT_BYTES
+    flop_per_second = gpu["fp32 lanes"].value * worked.SMS * 1e9 * worked.GIGAHERTZ
+    return {
+        "HBM": 1e3 * qkvo_bytes(N, HEAD_DIM, ELEMENT_BYTES, HEADS, TEXTS) / gpu["hbm bandwidth"].value,
+        "L2": requested_bytes / l2_row["speed"] / 1e9,
+        "FP32 units": 1e3 * attention_flops(N, HEAD_DIM, HEADS, TEXTS) / flop_per_second,
+    }
+
+
+def draw(times: dict[str, float], *measured: str) -> go.Figure:
+    """Draws a hollow bar for each unit, and below them filled ones of what was measured: of MEASURED."""
+    rows = plot.rows_with(records.table("prefill_speed", f"forward_{HEAD_DIM}"), n=N, causal=False)
+    median = {row["form"]: row["median"] for row in rows}
+    fig = go.Figure()
+    for name, milliseconds in times.items():
+        add_bar(fig, name, milliseconds, "grey")
+    for name in measured:
+        form, role = MEASURED[name]
+        add_bar(fig, name, median[form], role)
+    axes = {"xaxis": {"visible": False}, "yaxis": plot.name_axis()}
+    return plot.finish(fig, 40 * (len(times) + len(measured)), bargap=0.3, margin={"b": 4}, **axes)
+
+
+def add_bar(fig: go.Figure, name: str, milliseconds: float, role: str) -> None:
+    bar = plot.Style(name, role, predicted=role == "grey").bars("%{name}: %{x:.3g} ms", "value")
+    label = f"{milliseconds:.{0 if milliseconds >= 10 else 1 if milliseconds >= 1 else 2}f} ms"
+    fig.add_bar(x=[milliseconds], y=[name], text=[f"<b>{label}</b>"], **bar)
