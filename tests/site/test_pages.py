@@ -63,8 +63,9 @@ def source_snippets(figure: str) -> set[str]:
     """The snippets whose records a figure draws."""
     path = figures.paths(ROOT)[figure]
     text = path.read_text()
-    if "import steps" in text:
-        text += (path.parents[1] / "steps.py").read_text()
+    for shared in ("steps", "unit_bars"):
+        if re.search(rf"import {shared}$|\.{shared} import", text, re.MULTILINE):
+            text += (path.parents[1] / f"{shared}.py").read_text()
     return set(re.findall(r'records\.table\("(\w+)"', text))
 
 
@@ -442,7 +443,8 @@ def test_every_function_and_class_of_the_api_has_its_source_folded_below_it(arti
             module, _, symbol = heading["id"].rpartition(".")
             assert not folded.has_attr("open") and folded.has_attr("data-search-exclude")
             source = symbols.quote(f"{module}:{symbol}", ROOT)
-            assert folded.pre.get_text().rstrip() == source.text.rstrip(), heading["id"]
+            shown_source = folded.pre.get_text().replace(symbols.FOR_THE_FORMATTER, "")
+            assert shown_source.rstrip() == source.text.rstrip(), heading["id"]
             assert source.title in folded.summary.get_text()
             shown += 1
         functions = articles[page].select(
