@@ -122,7 +122,10 @@ def _outcomes(old: Path, new: Path, renaming: Renaming) -> list[str]:
     for file, outcome in stored.get("files", {}).items():
         if outcome["digest"] == kernel_outcomes.digest_of_file(old_modules, file):
             outcome["digest"] = kernel_outcomes.digest_of_file(new_modules, file)
-            outcome["passed"] = {renaming.apply(test): times for test, times in outcome["passed"].items()}
+            for tests in (outcome["passed"], *outcome["skipped"].values()):
+                renamed = {renaming.apply(test): times for test, times in tests.items()}
+                tests.clear()
+                tests.update(renamed)
             rewritten.append(file)
     if rewritten:
         kernel_outcomes.save_outcomes(new, kernel_outcomes.TESTS, stored)

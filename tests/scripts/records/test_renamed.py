@@ -58,13 +58,15 @@ def test_an_outcome_of_what_is_only_renamed_stays_current(trees):
     project.write(file, test.format("threefold"))
     project.edit("snippets/chapter/one.py", "triple", "threefold")
     ran = {"gpu": "NVIDIA H200", "interpreter": False, "commit": "0123abcd"}
-    outcome = {"digest": kernel_outcomes.digest_of_file(Modules(old), file), "passed": {"test_triple": 1}, "ran": ran}
+    outcome = {"digest": kernel_outcomes.digest_of_file(Modules(old), file), "ran": ran}
+    outcome |= {"passed": {"test_triple": 1}, "skipped": {"needs a triple": {"test_triple[odd]": 1}}}
     kernel_outcomes.save_outcomes(project.root, kernel_outcomes.TESTS, {"files": {file: outcome}})
     # test_triple isn't triple: a test has its own name, renamed by itself
     assert carry_over(old, project.root, Renaming(old, project.root)) == ["one", file]
     current, waiting = kernel_outcomes.current_and_waiting(project.root, Modules(project.root))
     assert file not in waiting
     assert current[file]["passed"] == {"test_threefold": 1}
+    assert current[file]["skipped"] == {"needs a triple": {"test_threefold[odd]": 1}}
 
 
 @pytest.mark.parametrize(
