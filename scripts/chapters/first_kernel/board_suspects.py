@@ -31,8 +31,8 @@ def milliseconds(form: str, head_dim: int) -> float:
 
 def correct(board: Board) -> None:
     found = {row["form"]: row for row in records.table("first_kernel", "errors")}
-    ours, zeros = found["one_key"], found["one_head_of_zeros"]
-    used, over = f"{ours['of_budget']:.2f}", f"{zeros['of_budget']:,.0f}"
+    one_key, zeros = found["one_key"], found["one_head_of_zeros"]
+    used, over = f"{one_key['of_budget']:.2f}", f"{zeros['of_budget']:,.0f}"
     board.step(
         f"On a strip of paper 32 strokes for 32 heads, one of them crossed out: zeros. The mean error is "
         f"{zeros['mean']:.4f}. The budget: 1.5 times the built-in attention's largest error, in each head. The "
@@ -56,24 +56,24 @@ def correct(board: Board) -> None:
     with board.withhold():
         board.write(LEFT, 208, "ours", 0.95, at="left")
         board.write(190, 208, f"{used} budgets", 0.95, at="left")
-        board.write(466, 208, ours["verdict"], 0.9, at="right")
+        board.write(466, 208, one_key["verdict"], 0.9, at="right")
 
 
 def slow(board: Board) -> None:
-    ours, lines = milliseconds("one_key_attention", 128), milliseconds("attention", 128)
+    one_key, lines = milliseconds("one_key_attention", 128), milliseconds("attention", 128)
     board.step(
-        f"Two times: PyTorch's three lines {lines:.2f} ms, with a dot for a bar, ours {ours:.0f} ms, "
-        f"{ours / lines:.0f} times as long, whose bar runs to the end of the board and would go on. Below, two "
+        f"Two times: PyTorch's three lines {lines:.2f} ms, with a dot for a bar, ours {one_key:.0f} ms, "
+        f"{one_key / lines:.0f} times as long, whose bar runs to the end of the board and would go on. Below, two "
         "suspects and room for a third."
     )
     board.erase(keep=STAYS)
     board.write(14, 24, f"3 lines  {lines:.2f} ms", 0.95, at="left")
     board.line((206, 24), (209, 24), width=6)
     with board.withhold():
-        board.write(14, 56, f"ours  {ours:.0f} ms", 0.95, at="left")
+        board.write(14, 56, f"ours  {one_key:.0f} ms", 0.95, at="left")
         board.line((206, 56), (END - 12, 56), width=6)
         board.arrow(END - 12, 56, END + 10, 56)
-        board.write(466, 26, f"{ours / lines:.0f} times", 1.1, at="right")
+        board.write(466, 26, f"{one_key / lines:.0f} times", 1.1, at="right")
     with board.withhold(), board.group("suspects"):
         for y, text in zip(SUSPECTS, ("1. how we read", "2. how much", "3."), strict=True):
             board.write(SHELF, y, text, 0.85, at="left")
@@ -81,7 +81,7 @@ def slow(board: Board) -> None:
 
 def meetings(board: Board) -> None:
     """Two suspects are struck out, and the third one is found."""
-    ours = milliseconds("one_key_attention", 128)
+    one_key = milliseconds("one_key_attention", 128)
     times = [(2048 // d, d, milliseconds("one_key_attention", d)) for d in (64, 128, 256)]
     said = ", ".join(f"{heads} heads of {d}: {time:.0f} ms" for heads, d, time in times)
     (cache,) = [row["speed"] for row in records.table("l2_speed", "sizes") if row["size"] == 16]
@@ -89,8 +89,8 @@ def meetings(board: Board) -> None:
     board.step(
         f"32 neighbours are {worked.sectors(1)} sectors, all used: the first suspect is struck out. A program asks for "
         f"2 · 512 · {worked.HEAD_DIM} · {worked.BYTES} bytes = {one:.3f} MB, all {worked.PROGRAMS:,} for "
-        f"{worked.requested_gigabytes():.1f} GB, which takes L2 {needed:.1f} ms, a short piece of a bar of {ours:.0f}: "
-        f"so is the second. As many multiplications in {said}. The third: meetings."
+        f"{worked.requested_gigabytes():.1f} GB, which takes L2 {needed:.1f} ms, a short piece of a bar of "
+        f"{one_key:.0f}: so is the second. As many multiplications in {said}. The third: meetings."
     )
     board.erase(keep=(*STAYS, "suspects"))
     board.write(14, 20, "32 neighbours", 0.85, at="left")
@@ -103,8 +103,8 @@ def meetings(board: Board) -> None:
     with board.withhold():
         board.write(14, 106, f"÷ {cache:.1f} TB/s = {needed:.1f} ms", 0.85, at="left")
         board.line((14, 122), (270, 122), (270, 142), (14, 142), (14, 121))
-        board.hatch(14, 122, 256 * needed / ours, 20, gap=7)
-        board.write(276, 132, f"{ours:.0f}", 0.85, at="left")
+        board.hatch(14, 122, 256 * needed / one_key, 20, gap=7)
+        board.write(276, 132, f"{one_key:.0f}", 0.85, at="left")
         strike(board, 1, 100)
     with board.withhold():
         for i, (heads, d, _) in enumerate(times):
@@ -194,7 +194,7 @@ def tickets() -> list[str]:
 
 
 def bill(board: Board) -> None:
-    ours = milliseconds("one_key_attention", 128)
+    one_key = milliseconds("one_key_attention", 128)
     setting = {"n": 512, "head_dim": worked.HEAD_DIM, "warps": worked.WARPS}
     eight_clocks = worked.load_store_clocks(8)
     (eight,) = [
@@ -208,22 +208,22 @@ def bill(board: Board) -> None:
     per_sm = million * clocks / worked.SMS
     board.step(
         f"{' · '.join(map(str, worked.SHAPE))} = {million:.0f} million meetings, times {clocks} clocks, on "
-        f"{worked.SMS} SMs {per_sm:.0f} million clocks, that is {found:.0f} ms. A bar for {ours:.0f} ms, {found:.0f} "
-        f"of it shaded. The profiler: the unit starts one in {busy['lsu']:.0f} % of all clocks. And a warp spends "
+        f"{worked.SMS} SMs {per_sm:.0f} million clocks, that is {found:.0f} ms. A bar for {one_key:.0f} ms, {found:.0f}"
+        f" of it shaded. The profiler: the unit starts one in {busy['lsu']:.0f} % of all clocks. And a warp spends "
         f"{waits['other_threads']:.0f} % of its time waiting for a number from a thread, {waits['memory']:.0f} % for "
         f"memory. On the right: eight warps, 8 · {eight_clocks // 8} = {eight_clocks} clocks, {eight:.0f} ms."
     )
     board.erase(keep=STAYS)
     board.line((LEFT, 118), (LEFT + 416, 118), (LEFT + 416, 146), (LEFT, 146), (LEFT, 117))
-    board.write(LEFT + 416, 104, f"{ours:.0f} ms", 0.95, at="right")
+    board.write(LEFT + 416, 104, f"{one_key:.0f} ms", 0.95, at="right")
     with board.withhold():
         board.write(14, 22, f"{' · '.join(map(str, worked.SHAPE))} = {million:.0f} million", 0.95, at="left")
     with board.withhold():
         board.write(14, 54, f"· {clocks} ÷ {worked.SMS} = {per_sm:.0f} million clocks", 0.95, at="left")
     with board.withhold():
         board.write(14, 86, f"÷ {worked.GIGAHERTZ} million = {found:.0f} ms", 0.95, at="left")
-        board.line((LEFT + 416 * found / ours, 118), (LEFT + 416 * found / ours, 146))
-        board.hatch(LEFT, 118, 416 * found / ours, 28, gap=24)
+        board.line((LEFT + 416 * found / one_key, 118), (LEFT + 416 * found / one_key, 146))
+        board.hatch(LEFT, 118, 416 * found / one_key, 28, gap=24)
     with board.withhold():
         board.write(14, 170, "profiler: door busy", 0.75, at="left")
         left, _, right, _ = board.write(318, 170, f"{busy['lsu']:.0f} %", 0.9, at="right")
@@ -244,17 +244,17 @@ def bill(board: Board) -> None:
 
 
 def cure(board: Board) -> None:
-    ours, blocks, flash = (milliseconds(f"{form}_attention", 128) for form in ("one_key", "key_blocks", "flash"))
+    one_key, blocks, flash = (milliseconds(f"{form}_attention", 128) for form in ("one_key", "key_blocks", "flash"))
     found = {row["n"]: row["one_meeting"] for row in records.table("first_kernel", "growth")}
     n = max(found)
     board.step(
-        f"The times: today {ours:.0f} ms; many keys, chapter 6, {blocks:.0f}; many queries, tensor cores and no row, "
-        f"together {flash:.2f}, chapter 8; no row is chapter 7. Beside it: N programs times N meetings times N places "
+        f"The times: today {one_key:.0f} ms; many keys, chapter 6, {blocks:.0f}; many queries, tensor cores and no row,"
+        f" together {flash:.2f}, chapter 8; no row is chapter 7. Beside it: N programs times N meetings times N places "
         f"is N cubed, and what a meeting costs: level up to {LEVEL} words, then rising to {a_meeting_in_a_long_row()} "
         f"as much at {n}, which is {n // LEVEL} times as many."
     )
     board.erase(keep=STAYS)
-    board.write(222, 40, f"today  {ours:.0f} ms", 0.95, at="left")
+    board.write(222, 40, f"today  {one_key:.0f} ms", 0.95, at="left")
     with board.withhold():
         board.write(222, 84, "many keys", 0.85, at="left")
         board.write(352, 84, f"→ 6:  {blocks:.0f} ms", 0.85, at="left")

@@ -56,11 +56,11 @@ def verdicts() -> list[str]:
     torch.manual_seed(0)
     shape = (1, 2, 30, 12) if DEVICE.type == "cpu" else (2, 16, 500, 80)
     q, k, v = torch.randn(3, *shape, device=DEVICE).half()
-    truth, ours = oracle(q, k, v), one_key_attention(q, k, v)
+    truth, one_key = oracle(q, k, v), one_key_attention(q, k, v)
     budget = 1.5 * worst(torch.nn.functional.scaled_dot_product_attention(q, k, v) - truth)
-    zeros = ours.clone()
+    zeros = one_key.clone()
     zeros[0, 0] = 0
-    return ["passes" if (worst(out - truth) <= budget).all() else "REJECTED" for out in (ours, zeros)]
+    return ["passes" if (worst(out - truth) <= budget).all() else "REJECTED" for out in (one_key, zeros)]
 
 
 def worst(error: torch.Tensor) -> torch.Tensor:

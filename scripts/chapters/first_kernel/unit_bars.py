@@ -1,4 +1,4 @@
-"""Bars of what units of the chip need for the first kernel's work, at their speeds, beside what was measured."""
+"""Bars of what units of the chip need for the one-key kernel's work, at their speeds, beside what was measured."""
 
 import plotly.graph_objects as go
 
@@ -8,7 +8,7 @@ from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
 
 TEXTS, HEADS, N, HEAD_DIM, ELEMENT_BYTES = 32, 16, 512, 128, 2  # as in prefill_speed
-MEASURED = {"our kernel": ("one_key_attention", "accent"), "three lines": ("attention", "ink")}
+MEASURED = {"one key": ("one_key_attention", "accent"), "three lines": ("attention", "ink")}
 READ_MIB = 16  # of l2_speed, as in the table beside it
 
 

@@ -1,4 +1,4 @@
-"""How much of its error budget each output uses: PyTorch's, the kernel's, and the kernel's with one head of zeros."""
+"""How much of its error budget each output uses: PyTorch's, one key's, and one key's with a head of zeros."""
 
 import plotly.graph_objects as go
 
@@ -6,10 +6,10 @@ from scripts import records
 from scripts.chapters import plot
 
 ALT = (
-    "Three points on a logarithmic axis, and an upright line, the budget. Those of PyTorch and of the kernel stand at "
+    "Three points on a logarithmic axis, and an upright line, the budget. Those of PyTorch and of one key stand at "
     "the same place, before the line. That of the output with a head of zeros is far beyond it."
 )
-NAMES = {"pytorch": "PyTorch", "one_key": "our kernel", "one_head_of_zeros": "a head of zeros"}
+NAMES = {"pytorch": "PyTorch", "one_key": "one key", "one_head_of_zeros": "a head of zeros"}
 
 
 def figure() -> go.Figure:

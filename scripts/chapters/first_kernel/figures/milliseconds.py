@@ -1,4 +1,4 @@
-"""Where the milliseconds go: the first kernel, and by which factor each of the next chapters shortens it."""
+"""Where the milliseconds go: the one-key kernel, and by which factor each of the next chapters shortens it."""
 
 from itertools import pairwise
 

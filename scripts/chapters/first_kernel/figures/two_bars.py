@@ -1,4 +1,4 @@
-"""The riddle: the three lines, which write the square, and the first kernel, which doesn't."""
+"""The riddle: the three lines, which write the square, and one key at a time, which doesn't."""
 
 import plotly.graph_objects as go
 
@@ -7,10 +7,10 @@ from scripts.chapters import plot
 
 ALT = (
     "Two bars on one scale that begins at zero, each as long as its time: three lines of PyTorch, which write the "
-    "square, and our kernel, which keeps it on the chip."
+    "square, and one key at a time, which keeps it on the chip."
 )
 N, HEAD_DIM = 512, 128  # as in prefill_speed
-FORMS = {"attention": ("three lines", "grey"), "one_key_attention": ("our kernel", "accent")}  # -> name and role
+FORMS = {"attention": ("three lines", "grey"), "one_key_attention": ("one key", "accent")}  # -> name and role
 
 
 def figure() -> go.Figure:

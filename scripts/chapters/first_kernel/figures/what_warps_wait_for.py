@@ -1,4 +1,4 @@
-"""What the first kernel's warps do with their time, as Nsight Compute counts it."""
+"""What the one-key kernel's warps do with their time, as Nsight Compute counts it."""
 
 import plotly.graph_objects as go
 

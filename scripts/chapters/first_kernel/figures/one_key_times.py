@@ -1,4 +1,4 @@
-"""The first kernel beside PyTorch at one N: the same FLOPs in many small heads or few large ones."""
+"""One key at a time beside PyTorch at one N: the same FLOPs in many small heads or few large ones."""
 
 import plotly.graph_objects as go
 
@@ -8,7 +8,7 @@ from scripts.chapters import plot
 ALT = (
     "A chart with a logarithmic time axis and three settings of the same arithmetic: three head dimensions, of "
     "sixty-four, a hundred and twenty-eight and two hundred and fifty-six numbers. In each of them three points: the "
-    "first kernel, the three lines of PyTorch, and the fastest of PyTorch's fused kernels."
+    "one-key kernel, the three lines of PyTorch, and the fastest of PyTorch's fused kernels."
 )
 N, WIDTH, HEAD_DIMS = 512, 2048, [64, 128, 256]  # as in prefill_speed; the width is heads · d
 ONE_KEY = plot.Style("one key", "accent")
