@@ -30,6 +30,7 @@ SHARED = {
         "*.facts",
         "*.steps",
         "*.unit_bars",
+        "*.unit_clocks",
     )
 }
 # Make records, on a GPU; what reads a record doesn't import them.

@@ -217,7 +217,7 @@ export default {
   title: "One query meets one key at the load-store unit",
   initial, picture, says,
   lastStep: () => 1,
-  next: () => "Run a meeting",
+  next: () => "Run a pair",
   again: (state) => {
     const other = state.warps > 1 ? state.warps / 2 : 8;
     return [`With ${pluralize(other, "warp")}`, choose(state, other)];

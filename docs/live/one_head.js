@@ -5,7 +5,7 @@ import { draw, HEIGHTS, isOver, lift, lookOf, PROGRAMS, TABLES, WIDEST } from ".
 import { checkbox, formatNumber, vector } from "./controls.js";
 import { stage } from "./strokes.js";
 
-const initial = { wrong: false, slowly: false, guess: "", step: 0 };
+const initial = { wrong: false, slowly: false, guess: "", step: 2 }; // guess: letters; step 2: the scores are there
 const [SLOW, LINE, FAST] = [800, 400, 140]; // milliseconds of a line: alone, within its paragraph, within a program
 
 /** @typedef {typeof initial} State */
@@ -95,18 +95,19 @@ function listing(wrong, { moments }) {
 }
 
 /**
- * The names of what is loaded, each above its piles; a click on one guesses that these will be the tallest.
+ * The names of what is loaded, each above its piles; a click on one guesses that these will be the tallest, or takes it back.
  * @param {State} state @param {(change: Partial<State>) => void} set @param {Frame} frame
  */
 function guesses({ wrong, guess }, set, frame) {
   const open = !wrong && !isOver(frame);
   const buttons = TABLES.slice(0, 3).map(([tensor, letter, word, look]) => {
-    const press = () => open && tensor !== guess && set({ guess: tensor });
-    return html`<button type="button" style="--lift: ${lift(frame)}" aria-pressed=${String(guess === tensor)} aria-disabled=${String(!open)} @click=${press}>
+    const guessed = guess.includes(tensor);
+    const press = () => open && set({ guess: guessed ? guess.replace(tensor, "") : guess + tensor });
+    return html`<button type="button" style="--lift: ${lift(frame)}" aria-pressed=${String(guessed)} aria-disabled=${String(!open)} @click=${press}>
       <span><b class=${look}>${letter}</b> ${word}${open ? html` <i>?</i>` : nothing}</span>
     </button>`;
   });
-  return html`<div class="hb-live__guesses" role="group" aria-label="Guess: which numbers will be loaded again and again?">${buttons}<span>← ${open ? `your guess${guess ? `: ${guess.toUpperCase()}` : "?"}` : "loads that begin here"}</span></div>`;
+  return html`<div class="hb-live__guesses" role="group" aria-label="Guess: which numbers will be loaded again and again?">${buttons}<span>← ${open ? `your guess${guess ? `: ${letters(guess)}` : "?"}` : "loads that begin here"}</span></div>`;
 }
 
 /**
@@ -172,8 +173,15 @@ function missed({ turn, held, touch }, dim, key) {
   return `${where} and get ${vector(held.key)}: ${what}. It should be ${vector(key)}.`;
 }
 
-/** @type {Record<string, string>} */
-const GUESSED = { q: "Q was the wrong guess.", k: "K, yes. And V just as often.", v: "V, yes. And K just as often." };
+/** "K and V" @param {string} guess */
+const letters = (guess) => [...guess.toUpperCase()].sort().join(" and ");
+
+/** @param {string} guess */
+function judged(guess) {
+  if (guess.includes("q")) return "Q was a wrong guess.";
+  const other = guess === "k" ? "V" : "K";
+  return `${letters(guess)}, yes.${guess.length > 1 ? "" : ` And ${other} just as often.`}`;
+}
 
 /** What a program has done in the end. @param {Problem} problem @param {string} guess @param {Step} step */
 function ended(problem, guess, step) {
@@ -189,7 +197,7 @@ function ended(problem, guess, step) {
     return `${row} goes out to memory. The program ends, and everything else in its registers is forgotten.`;
   if (program < last)
     return `Its own query gave its own row, ${row}, and that goes out. But program ${program} fetched every key again.`;
-  const start = GUESSED[guess] ?? `${row} is the last row.`;
+  const start = guess ? judged(guess) : `${row} is the last row.`;
   return `${start} Each query was loaded once, each key and value ${problem.q.length} times.`;
 }
 
@@ -201,7 +209,7 @@ function sentence(problem, { wrong, slowly, guess }, step) {
   if (!moment) {
     if (wrong) return "Now the address of a key lacks * HEAD_DIM. Which keys will the programs read?";
     if (slowly) return "Three programs, one for each query. Let’s take them line by line.";
-    return "Three programs, in truth side by side, here one by one. Which numbers will be loaded again and again? Guess: press Q, K or V.";
+    return "Three programs, in truth side by side, here one by one. Program 0 begins.";
   }
   const { line, turn } = moment;
   const largest = Math.max(...(held.scores ?? [0]));
@@ -219,6 +227,8 @@ function sentence(problem, { wrong, slowly, guess }, step) {
     case LINES.score: {
       if (!slowly && wrong)
         return "A block marks where a load began: at 0, 1 and 2, not at 0, 2 and 4. Half a key too early, then a whole one.";
+      if (!slowly && program === 0 && !guess)
+        return "Program 0 has scored its keys. Two more programs will do the same. What’s loaded again and again? Guess: press Q, K or V.";
       if (!slowly)
         return `Each key came and left a score (not divided by √d). Place ${keys} has no key, so it stays −∞.`;
       if (turn === 0)
@@ -249,7 +259,7 @@ export default {
   duration: (state) => pace(state) * (ends(state)[state.step] - ends(state)[state.step - 1]),
   says: (state, { guess, step }) =>
     state.guess !== guess && state.step === step && step < last(state)
-      ? `Noted: ${state.guess.toUpperCase()}. Now watch what’s loaded.`
+      ? `Noted: ${letters(state.guess) || "nothing"}. Now watch what’s loaded.`
       : sentence(WORDS, state, now(state)).replace(/ ([·×]) /g, "\u00a0$1\u00a0"), // no line ends in a product
   again: ({ wrong }) => [wrong ? "Fix the address" : "Break a key’s address", { wrong: !wrong, step: 0 }],
 };

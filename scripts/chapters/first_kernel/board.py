@@ -9,7 +9,7 @@ import math
 
 from scripts.chapters.board import Board
 from scripts.chapters.first_kernel import worked
-from scripts.chapters.first_kernel.board_suspects import FOOT, LEFT, STAYS, bill, correct, cure, door, meetings, slow
+from scripts.chapters.first_kernel.board_suspects import FOOT, LEFT, STAYS, bill, correct, cure, door, pairs, slow
 from scripts.chapters.first_kernel.worked import (
     BLOCK,
     LENGTH,
@@ -32,7 +32,7 @@ ROWS, SHARES, VALUES, ALONE = 98, 117, 136, 155  # below: exponentials, shares, 
 
 def board() -> Board:
     board = Board()
-    for step in (shelf, loop, add, one_head, padding, program, correct, slow, meetings, door, bill, cure):
+    for step in (shelf, loop, add, one_head, padding, program, correct, slow, pairs, door, bill, cure):
         step(board)
     return board
 

@@ -8,12 +8,12 @@ from kernels.bench.cost import mb
 from scripts import records
 from scripts.chapters.board import Board
 from scripts.chapters.first_kernel import worked
-from scripts.chapters.first_kernel.facts import a_meeting_in_a_long_row
+from scripts.chapters.first_kernel.facts import a_pair_in_a_long_row
 
 LEFT, FOOT = 26, 242  # the left edge, and the line above what stays
 STAYS = ("vote", "one place", "talk")
-X, Y, WIDE, HIGH = 30, 140, 150, 84  # the curve of a meeting
-LEVEL = 512  # words, up to which a meeting costs the same
+X, Y, WIDE, HIGH = 30, 140, 150, 84  # the curve of a pair
+LEVEL = 512  # words, up to which a pair costs the same
 DOOR = 352  # the wall that it is in
 LEVELS, COUNT = (41, 74, 107, 140), 200  # of the tree, and where its tickets are counted
 SHELF = 338  # where the suspects begin
@@ -79,7 +79,7 @@ def slow(board: Board) -> None:
             board.write(SHELF, y, text, 0.85, at="left")
 
 
-def meetings(board: Board) -> None:
+def pairs(board: Board) -> None:
     """Two suspects are struck out, and the third one is found."""
     one_key = milliseconds("one_key_attention", 128)
     times = [(2048 // d, d, milliseconds("one_key_attention", d)) for d in (64, 128, 256)]
@@ -90,7 +90,7 @@ def meetings(board: Board) -> None:
         f"32 neighbours are {worked.sectors(1)} sectors, all used: the first suspect is struck out. A program asks for "
         f"2 · 512 · {worked.HEAD_DIM} · {worked.BYTES} bytes = {one:.3f} MB, all {worked.PROGRAMS:,} for "
         f"{worked.requested_gigabytes():.1f} GB, which takes L2 {needed:.1f} ms, a short piece of a bar of "
-        f"{one_key:.0f}: so is the second. As many multiplications in {said}. The third: meetings."
+        f"{one_key:.0f}: so is the second. As many multiplications in {said}. The third: pairs."
     )
     board.erase(keep=(*STAYS, "suspects"))
     board.write(14, 20, "32 neighbours", 0.85, at="left")
@@ -113,7 +113,7 @@ def meetings(board: Board) -> None:
         for i, (_, _, time) in enumerate(times):
             board.write(224, 168 + 27 * i, f"{time:.0f} ms", 0.85, at="right")
     with board.withhold():
-        board.write(SHELF + 26, SUSPECTS[2], "meetings", 0.85, at="left")
+        board.write(SHELF + 26, SUSPECTS[2], "pairs", 0.85, at="left")
 
 
 def strike(board: Board, suspect: int, wide: float) -> None:
@@ -129,7 +129,7 @@ def door(board: Board) -> None:
         "On paper, the tree of a sum: four warps of 32, shared memory with 4 in, a box that adds the four, 1 out. "
         f"Above it 32 numbers fold: {folds}. Beside its levels the tickets: {', '.join(tickets())}, together "
         f"{sum(steps)}. Below, one thread with its {places} / {threads} = {places // threads} places. Four queues, one "
-        f"for each warp, at a single door in a wall, the load-store unit, with a clock: 1 a clock. A meeting is 2 · "
+        f"for each warp, at a single door in a wall, the load-store unit, with a clock: 1 a clock. A pair is 2 · "
         f"{sum(steps)} + 2 = {each} for each warp, so {clocks} clocks. Behind the wall a room of its own that sleeps: "
         f"multiply, {worked.fp32_milliseconds():.0f} ms."
     )
@@ -204,10 +204,10 @@ def bill(board: Board) -> None:
         [row for row in records.table("what_limits", table) if setting.items() <= row.items()]
         for table in ("busy", "waits")
     )
-    clocks, found, million = worked.LSU_CLOCKS, worked.lsu_milliseconds(), worked.MEETINGS / 1e6
+    clocks, found, million = worked.LSU_CLOCKS, worked.milliseconds(worked.LSU_CLOCKS), worked.PAIRS / 1e6
     per_sm = million * clocks / worked.SMS
     board.step(
-        f"{' · '.join(map(str, worked.SHAPE))} = {million:.0f} million meetings, times {clocks} clocks, on "
+        f"{' · '.join(map(str, worked.SHAPE))} = {million:.0f} million pairs, times {clocks} clocks, on "
         f"{worked.SMS} SMs {per_sm:.0f} million clocks, that is {found:.0f} ms. A bar for {one_key:.0f} ms, {found:.0f}"
         f" of it shaded. The profiler: the unit starts one in {busy['lsu']:.0f} % of all clocks. And a warp spends "
         f"{waits['other_threads']:.0f} % of its time waiting for a number from a thread, {waits['memory']:.0f} % for "
@@ -249,8 +249,8 @@ def cure(board: Board) -> None:
     n = max(found)
     board.step(
         f"The times: today {one_key:.0f} ms; many keys, chapter 6, {blocks:.0f}; many queries, tensor cores and no row,"
-        f" together {flash:.2f}, chapter 8; no row is chapter 7. Beside it: N programs times N meetings times N places "
-        f"is N cubed, and what a meeting costs: level up to {LEVEL} words, then rising to {a_meeting_in_a_long_row()} "
+        f" together {flash:.2f}, chapter 8; no row is chapter 7. Beside it: N programs times N pairs times N places "
+        f"is N cubed, and what a pair costs: level up to {LEVEL} words, then rising to {a_pair_in_a_long_row()} "
         f"as much at {n}, which is {n // LEVEL} times as many."
     )
     board.erase(keep=STAYS)
@@ -266,13 +266,13 @@ def cure(board: Board) -> None:
     with board.withhold():
         board.write(14, 26, "N · N · N  = N^{3}", 0.9, at="left")
         board.axis(X, Y, WIDE + 14, HIGH + 6)
-        board.write(X + 8, Y - HIGH, "1 meeting", 0.85, at="left")
+        board.write(X + 8, Y - HIGH, "1 pair", 0.85, at="left")
         for words in (LEVEL, n):
             board.line((across(words), Y), (across(words), Y + 5))
             board.write(across(words), Y + 15, str(words), 0.75)
         board.write((across(LEVEL) + across(n)) / 2, Y + 15, f"· {n // LEVEL} →", 0.75)
         board.line(*((across(words), height(cost / found[LEVEL])) for words, cost in sorted(found.items())))
-        board.write(across(n) + 16, Y + 44, a_meeting_in_a_long_row(), 0.85, at="right")
+        board.write(across(n) + 16, Y + 44, a_pair_in_a_long_row(), 0.85, at="right")
     with board.withhold():
         board.write(290, 184, "→ 7", 0.85, at="left")
 

@@ -23,8 +23,8 @@ def strides_that_halve(rows: list[dict]) -> str:
 
 
 @compares("what_limits.clocks", key_column="n", keys=(8192, 512), value_column="all")
-def a_meeting_in_a_long_row(rows: list[dict]) -> str:
-    """Says how many times as many clocks a meeting of a query with a key takes at 8192 words as at 512."""
+def a_pair_in_a_long_row(rows: list[dict]) -> str:
+    """Says how many times as many clocks a pair of a query with a key takes at 8192 words as at 512."""
     clocks = {row["n"]: row["all"] for row in rows if row["head_dim"] == 64}
     return phrases.rough_multiple(phrases.with_margin(clocks[8192] / clocks[512], "quotient_of_other_times"))
 
@@ -53,13 +53,6 @@ def slower_than_three_lines(rows: list[dict]) -> str:
     spent = {row["form"]: row["median"] for row in rows if row["n"] == 512 and not row["causal"]}
     ratio = spent["one_key_attention"] / spent["attention"]
     return phrases.lower_bound(phrases.with_margin(ratio, "quotient_of_other_times"))
-
-
-@compares("how_many_warps.times", key_column="warps", keys=(1, 4), value_column="ratio")
-def one_warp(rows: list[dict]) -> str:
-    """Says how many times as fast as with four warps the kernel is with one, in texts of 512 words."""
-    ratio = {row["warps"]: row["ratio"] for row in rows if row["n"] == 512}
-    return phrases.rough_multiple(phrases.with_margin(ratio[1] / ratio[4], "ratio_of_one_setting"))
 
 
 @compares("what_limits.waits", columns=("other_threads", "memory"))

@@ -20,10 +20,12 @@ PROGRAM_ID = 7
 WARPS, LANES = 4, 32
 SECTOR_BYTES, BYTES = 32, 2  # BYTES: of a number
 SUM_STEPS = (5, 2, 2, 2)  # a warp's instructions: shuffles, shared memory, shuffles of four sums, shared memory
-LSU_INSTRUCTIONS = 2 * sum(SUM_STEPS) + 2  # in a meeting: two sums, and a load of the key and of the value
+LSU_INSTRUCTIONS = 2 * sum(SUM_STEPS) + 2  # in a pair: two sums, and a load of the key and of the value
 LSU_CLOCKS = LSU_INSTRUCTIONS * WARPS  # it starts at best one in a clock
+PLACE_INSTRUCTIONS, LOOP_INSTRUCTIONS = 3, 10  # for the ALU: for each place of the row; of a warp's loops and addresses
+ALU_STARTS = 2  # in a clock
 SHAPE = (32, 16, 512, 512)  # texts, heads, queries, keys
-MEETINGS = math.prod(SHAPE)
+PAIRS = math.prod(SHAPE)
 PROGRAMS = math.prod(SHAPE[:3])
 SMS, GIGAHERTZ = 132, 1.98
 HEAD_DIM, FP32_FLOP_PER_CLOCK = 128, 256  # of a key or a value; in a clock and SM, of the FP32 units
@@ -80,14 +82,14 @@ def program_bytes() -> int:
     return 2 * SHAPE[-1] * HEAD_DIM * BYTES
 
 
-def lsu_milliseconds(warps: int = WARPS) -> float:
-    """Returns how many milliseconds the load-store units need for all meetings, if each starts one in every clock."""
-    return MEETINGS * load_store_clocks(warps) / SMS / GIGAHERTZ / 1e6
+def milliseconds(clocks: float) -> float:
+    """Returns how many milliseconds all pairs need, if each keeps a unit of an SM busy for so many clocks."""
+    return PAIRS * clocks / SMS / GIGAHERTZ / 1e6
 
 
 def fp32_milliseconds() -> float:
     """Returns how many milliseconds the FP32 units need for all products and their sums, of scores and of outputs."""
-    return MEETINGS * 4 * HEAD_DIM / FP32_FLOP_PER_CLOCK / SMS / GIGAHERTZ / 1e6
+    return milliseconds(4 * HEAD_DIM / FP32_FLOP_PER_CLOCK)
 
 
 def number(number: float) -> str:
@@ -106,7 +108,7 @@ def percents(shares: Sequence[int]) -> str:
 
 
 def load_store_clocks(warps: int) -> int:
-    """Returns for how many clocks a meeting takes the load-store unit, if a program has so many warps."""
+    """Returns for how many clocks a pair takes the load-store unit, if a program has so many warps."""
 
     def instructions(results: int) -> int:
         across = (SUM_STEPS[1], results.bit_length() - 1, SUM_STEPS[3]) if results > 1 else ()
@@ -114,3 +116,9 @@ def load_store_clocks(warps: int) -> int:
 
     holders = min(warps, HEAD_DIM // LANES)  # more warps hold copies of a key's numbers, but not of the row's
     return warps * (instructions(holders) + instructions(warps) + 2)
+
+
+def alu_clocks(warps: int) -> float:
+    """Returns for how many clocks a pair takes the ALU: two passes over the row, and each warp's loops and addresses."""
+    passes = 2 * SHAPE[-1] * PLACE_INSTRUCTIONS / LANES
+    return (passes + warps * LOOP_INSTRUCTIONS) / ALU_STARTS

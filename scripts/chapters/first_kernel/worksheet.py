@@ -40,7 +40,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
             ]
             for number in programs
         ],
-        questions=[*row, *vectors(draw), *walks(draw), *clocks(draw)],
+        questions=[*row, *vectors(draw), *passes(draw), *clocks(draw)],
     )
 
 
@@ -103,7 +103,7 @@ def vectors(draw: random.Random) -> list[tuple[str, str]]:
     return [(ask, f"{programs} programs; {real} True, {block - real} False")]
 
 
-def walks(draw: random.Random) -> list[tuple[str, str]]:
+def passes(draw: random.Random) -> list[tuple[str, str]]:
     """What it costs to write one place and to read one, and why a head with twice the words costs eight times that."""
     words = draw.choice((5, 6, 7, 9, 10, 12, 14, 20, 24, 30))
     places = 1 << (words - 1).bit_length()
@@ -129,8 +129,8 @@ def clocks(draw: random.Random) -> list[tuple[str, str]]:
     each = 2 * sum(parts) + 2
     ask = (
         f"A program has {warps} warps. A key has {threads} numbers, and the row of scores {own * threads} places. How "
-        "many tickets (instructions for the load-store unit) does a warp need for each of a meeting's two sums, and "
-        "how many for the meeting, with its two loads? How many clocks until all warps are through the door?"
+        "many tickets (instructions for the load-store unit) does a warp need for each of a pair's two sums, and "
+        "how many for the pair, with its two loads? How many clocks until all warps are through the door?"
     )
     total = f"{' + '.join(map(str, parts))} = {sum(parts)}"
     return [

@@ -101,11 +101,12 @@ def test_the_drawn_row_holds_the_scores_of_the_first_word():
     assert " ".join(f"{score} {place}" for score, place in row) in drawing_text("first-kernel-threads")
 
 
-def test_the_caption_of_the_queues_has_the_clocks_that_they_take():
+def test_the_page_has_the_clocks_that_the_units_work():
     page = (ROOT / "docs" / "chapters" / "first-kernel" / "index.md").read_text(encoding="utf-8")
     flop = 4 * worked.HEAD_DIM  # a number of the key and one of the value: a multiplication and an addition each
-    four = f"{worked.LSU_CLOCKS} clocks at the LSU, {flop // H200['fp32 lanes'].value} of multiplications"
-    assert f"| Four warps: {four}." in page
-    assert f"2 · 5 + 2 = {worked.load_store_clocks(1)} clocks of work" in page
-    for warps in (1, 2, 4, 8):
-        assert re.search(rf"^\| {warps} \| {worked.load_store_clocks(warps)} \|", page, re.MULTILINE)
+    lsu, alu = worked.LSU_CLOCKS, worked.alu_clocks(worked.WARPS)
+    assert f"| Four warps: {lsu} clocks at the LSU, and {flop // H200['fp32 lanes'].value} to multiply." in page
+    assert f"= **{lsu}** clocks" in page and f"= **{alu:.0f}** clocks" in page
+    assert f"= **{worked.milliseconds(lsu):.1f} ms**" in page and f"= **{worked.milliseconds(alu):.1f} ms**" in page
+    assert f"2 · 5 + 2 = {worked.load_store_clocks(1)}." in page
+    assert f"8 · 25 = {worked.load_store_clocks(8)}," in page

@@ -94,18 +94,19 @@ def test_with_eight_warps_there_are_twice_the_tickets_and_it_takes_nearly_twice_
 
 
 def test_a_profiler_counts_the_instructions_that_are_predicted():
-    """Those of the load-store unit, which starts one in a clock, as a part of all clocks."""
+    """Those of the load-store unit, which starts one in a clock, and of the ALU, which starts two."""
     rows = {row["warps"]: row for row in records.table("what_limits", "clocks") if row["head_dim"] == worked.HEAD_DIM}
     for warps, row in rows.items():
         assert worked.load_store_clocks(warps) == pytest.approx(row["lsu"], rel=0.01)
+        assert worked.alu_clocks(warps) == pytest.approx(row["alu"], rel=0.05)
     (busy,) = plot.rows_with(records.table("what_limits", "busy"), head_dim=worked.HEAD_DIM, warps=worked.WARPS)
-    assert worked.lsu_milliseconds() == pytest.approx(49.3, abs=0.05)  # the chapter's
-    assert worked.lsu_milliseconds() / busy["time"] == pytest.approx(busy["lsu"] / 100, abs=0.01)
+    assert worked.milliseconds(worked.LSU_CLOCKS) == pytest.approx(49.3, abs=0.05)  # the chapter's
+    assert worked.milliseconds(worked.LSU_CLOCKS) / busy["time"] == pytest.approx(busy["lsu"] / 100, abs=0.01)
 
 
 def test_to_multiply_takes_a_millisecond():
     """The chapter's: 68.7 GFLOP, 256 a clock and SM."""
-    queries = worked.MEETINGS // worked.SHAPE[-1]
+    queries = worked.PAIRS // worked.SHAPE[-1]
     assert 4 * queries * worked.SHAPE[-1] * worked.HEAD_DIM == pytest.approx(68.7e9, rel=1e-3)
     assert worked.fp32_milliseconds() == pytest.approx(1.0, abs=0.05)
 

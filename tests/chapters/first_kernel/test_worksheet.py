@@ -22,7 +22,7 @@ def test_the_key_is_right(seed):
         program, word, head, text = map(int, row)
         assert programs[text, head, word] == program
     assert len({row[3] for row in sheet.rows}) == len(sheet.rows)  # one of each text
-    (ask, row), (given, found), (_, padded), added, walked, busy = sheet.questions
+    (ask, row), (given, found), (_, padded), added, passed, busy = sheet.questions
     terms, _, shares = found.partition("; ")
     query, keys = ask.split("keys")
     q, k, v = (torch.tensor(pairs(text), dtype=torch.float64) for text in (query, keys, given))
@@ -42,11 +42,11 @@ def test_the_key_is_right(seed):
     length, block = (int(number) for number in numbers(added[0]))
     blocks = torch.arange(length).split(block)
     assert length != worked.LENGTH and numbers(added[1]) == [len(blocks), len(blocks[-1]), block - len(blocks[-1])]
-    words, keys = (int(number) for number in numbers(walked[0]))
+    words, keys = (int(number) for number in numbers(passed[0]))
     places = triton.next_power_of_2(keys)
     of_all = [torch.Size((each, each, triton.next_power_of_2(each))).numel() for each in (words, 2 * words)]
     one = 2 * keys * places
-    assert numbers(walked[1]) == [
+    assert numbers(passed[1]) == [
         places,
         2,
         words,

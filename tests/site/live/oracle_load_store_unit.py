@@ -1,4 +1,4 @@
-"""A meeting at the load-store unit: the model beside the sheet's numbers, and queues that take turns."""
+"""A pair at the load-store unit: the model beside the sheet's numbers, and queues that take turns."""
 
 from collections import deque
 

@@ -1,4 +1,4 @@
-"""The meeting that a reader runs: all instructions pass, one press is enough, and what a run took stays in sight."""
+"""The pair that a reader runs: all instructions pass, one press is enough, and what a run took stays in sight."""
 
 import re
 from itertools import pairwise
@@ -100,7 +100,7 @@ def test_a_meeting_runs_and_its_only_step_needs_no_play(visit):
     page.emulate_media(reduced_motion="no-preference")
     piece = start_piece(page, "load_store_unit")
     assert piece.locator(".back").count() == 1 and piece.locator(".play").count() == 0
-    piece.get_by_role("button", name="Run a meeting").click()
+    piece.get_by_role("button", name="Run a pair").click()
     says = piece.locator(".hb-live__says")
     says.get_by_text("whichever warp it comes from").wait_for()
     page.locator("#live-load_store_unit[data-done]").wait_for(timeout=10_000)
@@ -116,7 +116,7 @@ def test_each_finished_run_leaves_its_tape_until_reset(visit):
     piece = start_piece(page, "load_store_unit")
     height, none = piece.bounding_box()["height"], ["1 warp", "2 warps", "4 warps", "8 warps"]
     assert tapes(piece) == none
-    run = lambda: piece.get_by_role("button", name="Run a meeting").click()
+    run = lambda: piece.get_by_role("button", name="Run a pair").click()
     run()
     assert tapes(piece) == none, "it's kept before it has finished"
     page.locator("#live-load_store_unit[data-done]").wait_for(timeout=10_000)

@@ -13,7 +13,7 @@ from tests.site.live.test_pieces import FINGER, every_width
 PAGE = ROOT / "docs" / "chapters" / "first-kernel" / "index.md"
 PLACES, TABLE = 8, 3  # on a bench: query, key, four scores, value, output; in memory: the rows of the output
 GUESSES = {
-    "queries": "Q was the wrong guess",
+    "queries": "Q was a wrong guess",
     "keys": "K, yes. And V just as often",
     "values": "V, yes. And K just as often",
 }
@@ -51,7 +51,7 @@ def says(piece) -> str:
 
 
 def guess(piece, table: str):
-    return piece.get_by_role("button", name=re.compile(table))
+    return piece.get_by_role("button", name=re.compile(f"^[QKV] {table}"))
 
 
 def test_the_captions_are_of_one_line(pieces):
@@ -103,7 +103,7 @@ def test_where_scores_are_made_it_says_that_nothing_is_divided(pieces, width):
         )
     ]
     assert named(0).count("scores, no 1/√d") == (width != "printed")
-    assert "Each key came and left a score (not divided by √d)" in pieces.draw_state("one_head", {"step": "2"})
+    assert "Each key came and left a score (not divided by √d)" in pieces.draw_state("one_head", {"step": "2", "guess": "k"})
 
 
 def test_on_a_phone_too_a_program_that_waits_says_so(open_piece):
@@ -144,7 +144,7 @@ def test_a_sentence_is_said_once_its_picture_rests_and_before_that_what_is_being
     piece = start_piece(page, "one_head")
     for meanwhile, then in (
         ("Program 0: load my query …", "Query 0 arrives"),
-        ("Program 0: score every key …", "Each key came"),
+        ("Program 0: score every key …", "Program 0 has scored"),
     ):
         *moving, (said, busy) = piece.evaluate(PRESS)
         assert len(moving) > 3 and {text for text, _ in moving} == {meanwhile}
@@ -161,7 +161,7 @@ def test_a_quick_thumb_sees_what_each_step_says_and_the_verdict(visit, hand):
     page.emulate_media(reduced_motion="no-preference")
     piece = start_piece(page, "one_head")
     seen = piece.evaluate(THUMB, hand == "keyboard")
-    starts = ("Query 0", "Each key", "Exponentials", "Three values", "[6.33", "Its own", "[3.67", "Now the address")
+    starts = ("Query 0", "Program 0 has", "Exponentials", "Three values", "[6.33", "Its own", "[3.67", "Now the address")
     assert not [start for start in starts if not any(said.startswith(start) for said, _, _ in seen)]
     began = next(time for said, _, time in seen if said.startswith("[3.67"))
     ended = next(time for _, button, time in seen if button.startswith("Break"))
@@ -188,7 +188,7 @@ def test_there_is_time_to_read_what_is_only_said_in_the_end(open_piece):
 @pytest.mark.parametrize("table", GUESSES)
 def test_a_guess_stays_marked_and_the_end_says_whether_it_was_right(visit, hand, table):
     tab = visit.tab("light", 390, touch=True) if hand == "touch" else visit.tab("light", 1280)
-    page = visit.go(tab, "live/?one_head.step=0#live-one_head")
+    page = visit.go(tab, "live/#live-one_head")
     page.emulate_media(reduced_motion="reduce")
     piece = start_piece(page, "one_head")
     button = guess(piece, table)
@@ -212,13 +212,19 @@ def test_a_guess_stays_marked_and_the_end_says_whether_it_was_right(visit, hand,
 
 def test_a_guess_on_the_way_is_noted_until_the_next_step(open_piece):
     piece = open_piece("one_head", step=3)
-    guess(piece, "keys").click()
-    guess(piece, "queries").click()
-    guess(piece, "queries").click()
-    assert says(piece).startswith("Noted: Q.")
+    for table, noted in (("values", "V"), ("queries", "Q and V"), ("queries", "V"), ("keys", "K and V")):
+        guess(piece, table).click()
+        assert says(piece).startswith(f"Noted: {noted}.")
     piece.locator(".hb-live__main").click()
     assert says(piece).startswith("Three values came")
     assert says(open_piece("one_head", step=3, guess="k")).startswith("Exponentials"), "a link’s guess isn’t new"
+
+
+@pytest.mark.parametrize(
+    ("guess", "verdict"), [("vk", "K and V, yes. Each query"), ("kq", "Q was a wrong guess."), ("k", "K, yes. And V just")]
+)
+def test_two_guesses_are_judged_together(pieces, guess, verdict):
+    assert f">{verdict}" in pieces.draw_state("one_head", {"step": "7", "guess": guess}).replace("<!--", "")
 
 
 def test_a_guess_while_the_last_program_runs_has_its_verdict(visit):
@@ -231,7 +237,7 @@ def test_a_guess_while_the_last_program_runs_has_its_verdict(visit):
             piece.querySelector(".hb-live__guesses button").click();
         }"""
     )
-    assert says(piece).startswith("Q was the wrong guess")
+    assert says(piece).startswith("Q was a wrong guess")
 
 
 def test_nobody_has_to_guess_and_a_broken_address_asks_something_else(open_piece):

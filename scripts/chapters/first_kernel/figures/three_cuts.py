@@ -1,4 +1,4 @@
-"""The guess about the meetings: the time of the same arithmetic in many small heads, and in few large ones."""
+"""The guess about the pairs: the time of the same arithmetic in many small heads, and in few large ones."""
 
 import plotly.graph_objects as go
 
