@@ -19,7 +19,7 @@ BLOCK = 1024
 def add(x: Tensor, y: Tensor) -> Tensor:
     """Returns ``x + y`` of two vectors, [N].
 
-    x, y: [N], contiguous, FP32, FP16 or BF16, of the same dtype and on the same device
+    x, y: [N], N up to 2³¹, contiguous, FP32, FP16 or BF16, of the same dtype and on the same device
     Reads 2·N numbers and writes N.
 
     Raises a ValueError or TypeError that names the argument, also for a vector that requires a
@@ -34,6 +34,11 @@ def add(x: Tensor, y: Tensor) -> Tensor:
             raise ValueError(
                 f"{name} has stride {vector.stride(0)}, 1 is wanted: .contiguous()"
             )
+    if len(x) > 2**31:
+        raise ValueError(
+            f"x has {len(x)} numbers, at most 2**31 are wanted, because the kernel counts them "
+            "in 32 bits: use torch.add"
+        )
     if y.shape != x.shape:
         raise ValueError(f"y has {len(y)} numbers, x has {len(x)}: they must match")
     if y.dtype != x.dtype:
@@ -52,7 +57,7 @@ def add(x: Tensor, y: Tensor) -> Tensor:
 @triton.jit
 def add_kernel(x, y, out, length, BLOCK: tl.constexpr):
     """Writes one block of the sum.  x, y, out: pointers to ``length`` numbers."""
-    first = tl.cast(tl.program_id(0), tl.int64) * BLOCK  # 64 bits: big offsets don't overflow
+    first = tl.program_id(0) * BLOCK
     offsets = first + tl.arange(0, BLOCK)
     mask = offsets < length
     total = tl.load(x + offsets, mask) + tl.load(y + offsets, mask)

@@ -10,6 +10,8 @@ from tests.kernels.error_budget import attention_budget_used
 from tests.kernels.prefilled import prefilled_with_nan
 
 on_a_gpu = pytest.mark.gpu
+LONGEST = 2**31  # numbers of a vector that add takes
+TOO_LONG = torch.empty(LONGEST + 1, dtype=torch.float16, device="meta")
 
 
 @pytest.mark.parametrize("length", [0, 1, 3, BLOCK - 1, BLOCK, BLOCK + 1, 2500])
@@ -28,12 +30,11 @@ def test_a_sum_of_what_no_number_is(device):
 
 
 @on_a_gpu
-def test_a_sum_beyond_32_bits(device):
-    length = 2**31 + 5
-    if torch.cuda.mem_get_info()[0] < 3.2 * 2 * length:
+def test_the_longest_sum(device):
+    if torch.cuda.mem_get_info()[0] < 3.2 * 2 * LONGEST:
         pytest.skip("needs 14 GB of free memory")
-    x = torch.zeros(length, dtype=torch.float16, device=device)
-    y = torch.zeros(length, dtype=torch.float16, device=device)
+    x = torch.zeros(LONGEST, dtype=torch.float16, device=device)
+    y = torch.zeros(LONGEST, dtype=torch.float16, device=device)
     y[-3:] = 1
     assert add(x, y)[-4:].tolist() == [0, 1, 1, 1]
 
@@ -44,6 +45,7 @@ def test_a_sum_beyond_32_bits(device):
         (([1.0], torch.ones(1)), TypeError, "x is list, a tensor is wanted"),
         ((torch.ones(2, 2), torch.ones(4)), ValueError, "x has 2 dimensions"),
         ((torch.ones(4), torch.ones(8)[::2]), ValueError, "y has stride 2, 1 is wanted"),
+        ((TOO_LONG, TOO_LONG), ValueError, r"x has 2147483649 numbers, at most 2\*\*31"),
         ((torch.ones(4), torch.ones(5)), ValueError, "y has 5 numbers, x has 4"),
         ((torch.ones(4), torch.ones(4).half()), TypeError, r"y is torch\.float16, x is torch\.float32"),
         ((torch.ones(4), torch.ones(4, device="meta")), ValueError, "y is on meta, x is on {device}"),
