@@ -45,9 +45,11 @@ from kernels.serving.cache import KVCache
 from kernels.serving.decode_kernel import decode_kernel, merge_kernel
 
 try:
-    from kernels.serving.decode_hopper import decode_parts as hopper_decode_parts
-    from kernels.serving.decode_hopper import keys_per_tile
-    from kernels.serving.decode_hopper import program_count as hopper_program_count
+    from kernels.serving.decode_hopper import (
+        hopper_decode_parts,
+        hopper_program_count,
+        keys_per_tile,
+    )
 
     GLUON = True
 except ImportError:  # Gluon is missing, or isn't the one that the kernel was written for
