@@ -147,7 +147,7 @@ def check_rung(kernel, q: Tensor, k: Tensor, v: Tensor, **options) -> float:
     """Checks what ``check_shapes`` does, and that ``kernel`` runs on this dtype and device
     without a gradient; returns the scale to use."""
     scale = check_shapes(q, k, v, **options)
-    check_kernel(kernel, on_cpu=REFERENCE, query=q, key=k, value=v)
+    check_runnable(kernel, on_cpu=REFERENCE, query=q, key=k, value=v)
     check_no_gradient(instead=REFERENCE, query=q, key=k, value=v)
     if options.get("key_lengths") is not None and why_unreadable(options["key_lengths"]):
         raise TypeError(f"key_lengths is {why_unreadable(options['key_lengths'])}")
@@ -211,7 +211,7 @@ def check_key_lengths(q: Tensor, key_lengths: Tensor) -> None:
         )
 
 
-def check_kernel(kernel, *, on_cpu: str, **tensors: Tensor) -> None:
+def check_runnable(kernel, *, on_cpu: str, **tensors: Tensor) -> None:
     """Raises a ValueError or TypeError if this Triton kernel can't run on these tensors here.
 
     ``on_cpu`` names a function that does the same work on a CPU.

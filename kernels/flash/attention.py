@@ -21,7 +21,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kernels.checks import REFERENCE, check_kernel, check_shapes, transformed
+from kernels.checks import REFERENCE, check_runnable, check_shapes, transformed
 from kernels.flash.backward import backward
 from kernels.flash.forward import flash_forward_kernel, forward
 from kernels.flash.tensors import empty_like, empty_outputs
@@ -94,7 +94,7 @@ def flash_attention(
 def flash_forward(
     q: Tensor, k: Tensor, v: Tensor, key_lengths: Tensor | None, is_causal: bool, scale: float
 ) -> tuple[Tensor, Tensor]:
-    check_kernel(flash_forward_kernel, on_cpu=REFERENCE, query=q, key=k, value=v)
+    check_runnable(flash_forward_kernel, on_cpu=REFERENCE, query=q, key=k, value=v)
     return forward(q, k, v, key_lengths, is_causal, scale)
 
 

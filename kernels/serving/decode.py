@@ -34,8 +34,8 @@ from torch import Tensor
 
 from kernels.checks import (
     check_attention,
-    check_kernel,
     check_no_gradient,
+    check_runnable,
     is_hopper,
     largest_scale,
     sparse_or_nested,
@@ -158,7 +158,7 @@ def check_query(q: Tensor, cache: KVCache, scale: float | None) -> float:
             f"query is on {q.device}, the cache is on {cache.device}: they must match"
         )
     reference = "KVCache.gather and kernels.reference.attention"
-    check_kernel(decode_kernel, on_cpu=reference, query=q)
+    check_runnable(decode_kernel, on_cpu=reference, query=q)
     check_no_gradient(instead=reference, query=q)
     if isinstance(scale, int | float) and not abs(scale) <= largest_scale(
         q.dtype, cache.key_scale
