@@ -55,7 +55,7 @@ class Renaming:
 
     def apply(self, text: str) -> str:
         """Returns a text with the new name in place of each whole word that's an old one, also behind its module."""
-        if not self.changed:
+        if not self._new_words:
             return text
         words = re.compile(rf"\b(?:{'|'.join(sorted(map(re.escape, self._new_words), key=len, reverse=True))})\b")
         return words.sub(lambda word: self._new_words[word[0]], text)

@@ -93,6 +93,16 @@ def test_of_two_that_are_spelt_alike_one_may_be_renamed(trees):
     assert carry_over(old, project.root, renaming) == ["one"]
 
 
+def test_a_parameter_that_is_spelt_as_a_function_may_be_renamed(trees):
+    old, project = trees
+    (project.root / "kernels/base.py").write_text(OLD)
+    text = "def product(triple):\n    return triple\n"
+    (old / "kernels/other.py").write_text(text)
+    project.write("kernels/other.py", text.replace("triple", "factor"))
+    renaming = Renaming(old, project.root)
+    assert renaming.changed == {"triple": "factor"} and renaming.apply("triple") == "triple"
+
+
 @pytest.mark.parametrize(
     "text, why",
     [
