@@ -147,7 +147,7 @@ def check_rung(kernel, q: Tensor, k: Tensor, v: Tensor, **options) -> float:
     """Checks what ``check_shapes`` does, and that ``kernel`` runs on this dtype and device
     without a gradient; returns the scale to use."""
     scale = check_shapes(q, k, v, **options)
-    check_kernel(kernel, on_cpu=REFERENCE, query=q, key=k, value=v)
+    check_runnable(kernel, on_cpu=REFERENCE, query=q, key=k, value=v)
     check_no_gradient(instead=REFERENCE, query=q, key=k, value=v)
     if options.get("key_lengths") is not None and why_unreadable(options["key_lengths"]):
         raise TypeError(f"key_lengths is {why_unreadable(options['key_lengths'])}")
@@ -211,7 +211,7 @@ def check_key_lengths(q: Tensor, key_lengths: Tensor) -> None:
         )
 
 
-def check_kernel(kernel, *, on_cpu: str, **tensors: Tensor) -> None:
+def check_runnable(kernel, *, on_cpu: str, **tensors: Tensor) -> None:
     """Raises a ValueError or TypeError if this Triton kernel can't run on these tensors here.
 
     ``on_cpu`` names a function that does the same work on a CPU.
@@ -251,10 +251,10 @@ def check_kernel(kernel, *, on_cpu: str, **tensors: Tensor) -> None:
 
 def check_no_gradient(*, instead: str, **tensors: Tensor) -> None:
     """Raises a ValueError for a tensor that requires a gradient; the kernel computes none."""
-    if transformed(**tensors):
+    if name_of_differentiated(**tensors):
         raise TypeError(
-            f"{transformed(**tensors)} is differentiated in forward mode or by torch.func, "
-            f"for which this kernel has no rule: use {instead}"
+            f"{name_of_differentiated(**tensors)} is differentiated in forward mode or by "
+            f"torch.func, for which this kernel has no rule: use {instead}"
         )
     for name, tensor in tensors.items():
         if tensor.requires_grad and torch.is_grad_enabled():
@@ -286,7 +286,7 @@ def why_unreadable(tensor: Tensor) -> str | None:
     return "negated lazily: call .resolve_neg() first" if tensor.is_neg() else None
 
 
-def transformed(**tensors: Tensor) -> str | None:
+def name_of_differentiated(**tensors: Tensor) -> str | None:
     """Returns the name of the first tensor with a tangent, or a gradient by torch.func."""
     for name, tensor in tensors.items():
         if unpack_dual(tensor).tangent is not None:

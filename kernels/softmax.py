@@ -23,7 +23,7 @@ import triton.language as tl
 from torch import Tensor
 from triton.language.core import TRITON_MAX_TENSOR_NUMEL
 
-from kernels.checks import check_kernel, check_no_gradient
+from kernels.checks import check_no_gradient, check_runnable
 
 
 def naive_softmax(scores: Tensor) -> Tensor:
@@ -118,7 +118,7 @@ def softmax(scores: Tensor, *, block: int = 1024) -> Tensor:
         raise ValueError(
             f"block is {block}: a Triton block has at most {TRITON_MAX_TENSOR_NUMEL} numbers"
         )
-    check_kernel(softmax_kernel, on_cpu="kernels.softmax.safe_softmax", scores=scores)
+    check_runnable(softmax_kernel, on_cpu="kernels.softmax.safe_softmax", scores=scores)
     check_no_gradient(instead="kernels.softmax.safe_softmax", scores=scores)
     rows, columns = scores.shape
     out = torch.empty_like(scores, memory_format=torch.contiguous_format)

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kernels.checks import check_kernel, check_no_gradient
+from kernels.checks import check_no_gradient, check_runnable
 
 BLOCK = 1024
 
@@ -45,7 +45,7 @@ def add(x: Tensor, y: Tensor) -> Tensor:
         raise TypeError(f"y is {y.dtype}, x is {x.dtype}: they must match")
     if y.device != x.device:
         raise ValueError(f"y is on {y.device}, x is on {x.device}: they must match")
-    check_kernel(add_kernel, on_cpu="torch.add", x=x, y=y)
+    check_runnable(add_kernel, on_cpu="torch.add", x=x, y=y)
     check_no_gradient(instead="torch.add", x=x, y=y)
     out = torch.empty_like(x)
     if len(x):

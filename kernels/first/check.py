@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from kernels.checks import REFERENCE, check_kernel, check_no_gradient, check_shapes
+from kernels.checks import REFERENCE, check_no_gradient, check_runnable, check_shapes
 
 LONGEST_ROW = 16384  # scores that fit into the registers of one program, in FP32
 FLASH = "kernels.flash_attention"
 
 
-def check(
+def check_contiguous_qkv(
     kernel, q: Tensor, k: Tensor, v: Tensor, *, is_causal: bool, scale: float | None
 ) -> float:
     """Returns the scale to use, 1/√head_dim if None.
@@ -23,7 +23,7 @@ def check(
     if k.shape[1] != q.shape[1]:
         raise ValueError(f"key has {k.shape[1]} heads, query has {q.shape[1]}: use {FLASH}")
     tensors = {"query": q, "key": k, "value": v}
-    check_kernel(kernel, on_cpu=REFERENCE, **tensors)
+    check_runnable(kernel, on_cpu=REFERENCE, **tensors)
     check_no_gradient(instead=REFERENCE, **tensors)
     check_contiguous(**tensors)
     return scale

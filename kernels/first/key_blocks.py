@@ -17,7 +17,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kernels.first.check import check, check_row
+from kernels.first.check import check_contiguous_qkv, check_row
 
 BLOCK_K = 32  # keys of a block: a power of two
 
@@ -38,7 +38,7 @@ def key_blocks_attention(
     Raises a ValueError or TypeError that names the argument, also for more than 16384 keys, for
     a tensor that requires a gradient, and for one on a CPU outside Triton's interpreter.
     """
-    scale = check(key_blocks_kernel, q, k, v, is_causal=is_causal, scale=scale)
+    scale = check_contiguous_qkv(key_blocks_kernel, q, k, v, is_causal=is_causal, scale=scale)
     check_row(k)
     batch, heads, seq_q, head_dim = q.shape
     seq_k = k.shape[2]

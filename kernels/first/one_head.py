@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kernels.checks import REFERENCE, check_attention, check_kernel, check_no_gradient
+from kernels.checks import REFERENCE, check_attention, check_no_gradient, check_runnable
 from kernels.first.check import LONGEST_ROW, check_contiguous
 
 ONE_KEY = "kernels.one_key_attention"
@@ -60,7 +60,7 @@ def one_head_attention(
             f"key has sequence length {seq_k}, 1 to {LONGEST_ROW} is wanted, because a row "
             "of scores is held in registers"
         )
-    check_kernel(one_head_kernel, on_cpu=REFERENCE, **tables)
+    check_runnable(one_head_kernel, on_cpu=REFERENCE, **tables)
     check_no_gradient(instead=REFERENCE, **tables)
     out = torch.empty_like(q)
     if len(q):

@@ -19,7 +19,7 @@ import triton.language as tl
 from torch import Tensor
 
 from kernels.first.check import LONGEST_ROW as LONGEST_ROW
-from kernels.first.check import check, check_row
+from kernels.first.check import check_contiguous_qkv, check_row
 
 
 def one_key_attention(
@@ -38,7 +38,7 @@ def one_key_attention(
     Raises a ValueError or TypeError that names the argument, also for more than 16384 keys, for
     a tensor that requires a gradient, and for one on a CPU outside Triton's interpreter.
     """
-    scale = check(one_key_kernel, q, k, v, is_causal=is_causal, scale=scale)
+    scale = check_contiguous_qkv(one_key_kernel, q, k, v, is_causal=is_causal, scale=scale)
     check_row(k)
     batch, heads, seq_q, head_dim = q.shape
     seq_k = k.shape[2]

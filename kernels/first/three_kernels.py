@@ -17,7 +17,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kernels.first.check import check
+from kernels.first.check import check_contiguous_qkv
 from kernels.softmax import softmax_kernel
 
 BLOCK_Q = 64  # queries of a tile
@@ -43,7 +43,7 @@ def three_kernel_attention(
     Raises a ValueError or TypeError that names the argument, also for a tensor that requires a
     gradient, and for one on a CPU outside Triton's interpreter.
     """
-    scale = check(scores_kernel, q, k, v, is_causal=is_causal, scale=scale)
+    scale = check_contiguous_qkv(scores_kernel, q, k, v, is_causal=is_causal, scale=scale)
     batch, heads, seq_q, head_dim = q.shape
     seq_k = k.shape[2]
     out = torch.empty_like(q)

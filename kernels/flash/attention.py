@@ -21,7 +21,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kernels.checks import REFERENCE, check_kernel, check_shapes, transformed
+from kernels.checks import REFERENCE, check_runnable, check_shapes, name_of_differentiated
 from kernels.flash.backward import backward
 from kernels.flash.forward import flash_forward_kernel, forward
 from kernels.flash.tensors import empty_like, empty_outputs
@@ -71,10 +71,11 @@ def flash_attention(
     """
     options = {"is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
     scale = check_shapes(q, k, v, key_lengths=key_lengths, **options)
-    if transformed(query=q, key=k, value=v):
+    if name_of_differentiated(query=q, key=k, value=v):
         raise TypeError(
-            f"{transformed(query=q, key=k, value=v)} is differentiated in forward mode or by "
-            f"torch.func, for which this has no rule: use torch.autograd.grad or {REFERENCE}"
+            f"{name_of_differentiated(query=q, key=k, value=v)} is differentiated in "
+            "forward mode or by torch.func, for which this has no rule: use "
+            f"torch.autograd.grad or {REFERENCE}"
         )
     # The kernel takes the maximum before it scales: its scale must be above 0, in FP32 too.
     if scale < 0:
@@ -94,7 +95,7 @@ def flash_attention(
 def flash_forward(
     q: Tensor, k: Tensor, v: Tensor, key_lengths: Tensor | None, is_causal: bool, scale: float
 ) -> tuple[Tensor, Tensor]:
-    check_kernel(flash_forward_kernel, on_cpu=REFERENCE, query=q, key=k, value=v)
+    check_runnable(flash_forward_kernel, on_cpu=REFERENCE, query=q, key=k, value=v)
     return forward(q, k, v, key_lengths, is_causal, scale)
 
 

@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kernels.checks import check_kernel, check_no_gradient, why_unreadable
+from kernels.checks import check_no_gradient, check_runnable, why_unreadable
 from kernels.formats.block import (
     FP8,
     FP8_BLOCKS,
@@ -51,7 +51,7 @@ def quantize_blocks(
     """
     tensor_scale = _check_and_scale(x, scheme, tensor_scale)
     _check_scheme_of_kernels(scheme)
-    check_kernel(quantize_kernel, on_cpu="kernels.formats.block.quantize", x=x)
+    check_runnable(quantize_kernel, on_cpu="kernels.formats.block.quantize", x=x)
     check_no_gradient(instead="kernels.formats.block.quantize", x=x)
     if tensor_scale is not None and why_unreadable(tensor_scale):
         raise TypeError(f"tensor_scale is {why_unreadable(tensor_scale)}")
@@ -90,7 +90,7 @@ def dequantize_blocks(quantized: Quantized) -> Tensor:
     if validation_error(quantized, for_kernel=True):
         raise validation_error(quantized, for_kernel=True)
     out = torch.empty(shape, device=codes.device)
-    check_kernel(dequantize_kernel, on_cpu="kernels.formats.block.dequantize", codes=out)
+    check_runnable(dequantize_kernel, on_cpu="kernels.formats.block.dequantize", codes=out)
     if out.numel():
         blocks = -(-shape[-1] // (scheme.block_size or DEFAULT_BLOCK_SIZE))
         grid, all_blocks = _grid(shape, scheme)

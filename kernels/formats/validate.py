@@ -28,12 +28,12 @@ def validation_error(
     if not shape:
         return ValueError("shape has 0 dimensions, [..., n] is wanted")
     *rows, columns = shape
-    width = -(-columns * scheme.element_format.bits // 8)
+    row_bytes = -(-columns * scheme.element_format.bits // 8)
     blocks = -(-columns // (scheme.block_size or 1))
     has_blocks = scheme.block_size is not None
     scale_dtype = torch.float32 if scheme.scale_format is None else torch.uint8
     for name, tensor, is_in_scheme, dtype, expected_shape in (
-        ("codes", quantized.codes, True, torch.uint8, [*rows, width]),
+        ("codes", quantized.codes, True, torch.uint8, [*rows, row_bytes]),
         ("scales", quantized.scales, has_blocks, scale_dtype, [*rows, blocks]),
         ("tensor_scale", quantized.tensor_scale, scheme.has_tensor_scale, torch.float32, []),
     ):

@@ -124,7 +124,9 @@ def fields(codes: Tensor, format: Format) -> Fields:
     return Fields((codes != unsigned).int(), exponent, mantissa, kind)
 
 
-def values(format: Format, *, device: torch.device | str | None = None) -> Tensor:
+def representable_numbers(
+    format: Format, *, device: torch.device | str | None = None
+) -> Tensor:
     """Returns every number of the format, FP32 ``[2**bits]``, in the order of the codes.
 
     normal: ``1.mantissa · 2^(exponent - bias)``; subnormal: ``0.mantissa · 2^(1 - bias)``.
@@ -148,7 +150,7 @@ def decode(codes: Tensor, format: Format) -> Tensor:
         ValueError: if a code has more bits than the format.
     """
     _check_codes(codes, format)
-    return values(format, device=codes.device)[codes.int()]
+    return representable_numbers(format, device=codes.device)[codes.int()]
 
 
 def encode(values: Tensor, format: Format) -> Tensor:
@@ -195,7 +197,7 @@ def neighbours(x: Tensor, format: Format) -> Neighbours:
     """
     _check_values("x", x, format)
     rounded = decode(encode(x, format), format)
-    numbers = values(format, device=x.device)
+    numbers = representable_numbers(format, device=x.device)
     infinities = torch.tensor([-torch.inf, torch.inf], device=x.device)
     numbers = torch.cat([numbers[numbers.isfinite()], infinities]).unique()  # sorted
     numbers += 0.0  # unique keeps either zero: this makes it 0

@@ -34,8 +34,8 @@ def _encode(x, MAX: tl.constexpr, BIAS: tl.constexpr, MANTISSA_BITS: tl.constexp
     magnitude = tl.minimum(tl.abs(x), MAX)
     normal = tl.maximum(magnitude, SMALLEST_NORMAL)
     power_bits = normal.to(tl.uint32, bitcast=True) & 0x7F800000
-    origin = power_bits.to(tl.float32, bitcast=True) * 2.0**SPARE_BITS
-    rounded = magnitude + origin
+    addend = power_bits.to(tl.float32, bitcast=True) * 2.0**SPARE_BITS
+    rounded = magnitude + addend
     steps = rounded.to(tl.uint32, bitcast=True) - (power_bits + (SPARE_BITS << 23))
     code = steps + (power_bits >> SPARE_BITS) - ((128 - BIAS) << MANTISSA_BITS)
     sign = (x.to(tl.uint32, bitcast=True) >> 24) & 0x80
@@ -53,10 +53,11 @@ def encode_e2m1(x):
     """
     x = tl.where(x < 6.0, x, 6.0)  # NaN too
     magnitude = tl.minimum(tl.abs(x), 6.0)
-    to_2 = (magnitude * 2.0 + 8388608.0).to(tl.int32, bitcast=True)
-    to_4 = (magnitude + 8388610.0).to(tl.int32, bitcast=True)
-    to_6 = (magnitude * 0.5 + 8388612.0).to(tl.int32, bitcast=True)
-    code = tl.minimum(tl.minimum(to_2, to_4), to_6)
+    # 8388608 is 2**23.  The three lines are 2x, x + 2 and x / 2 + 4.
+    code_below_2 = (magnitude * 2.0 + 8388608.0).to(tl.int32, bitcast=True)
+    code_from_2 = (magnitude + 8388610.0).to(tl.int32, bitcast=True)
+    code_from_4 = (magnitude * 0.5 + 8388612.0).to(tl.int32, bitcast=True)
+    code = tl.minimum(tl.minimum(code_below_2, code_from_2), code_from_4)
     sign = x.to(tl.int32, bitcast=True) >> 28
     return (code | (sign & 8)).to(tl.uint8)  # the code is the low byte of 2^23 + code
 

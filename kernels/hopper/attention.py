@@ -89,7 +89,7 @@ def hopper_attention(
     """
     # Check.  Calls like an earlier one find in its entry what was computed then.
     entry = entry_for((q, k, v), is_causal, scale, enable_gqa)
-    scale = memoized(entry, "scale", lambda: check(q, k, v, is_causal, scale, enable_gqa))
+    scale = memoized(entry, "scale", lambda: check_call(q, k, v, is_causal, scale, enable_gqa))
     if scale < TINY:
         # The kernel takes the maximum before it scales: its scale must be above 0, in FP32 too.
         if scale < 0:
@@ -115,7 +115,7 @@ def hopper_attention(
     return (out, lse) if return_lse else out
 
 
-def check(
+def check_call(
     q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float | None, enable_gqa: bool
 ) -> float:
     """Returns the scale to use, or raises what ``hopper_attention`` says it raises."""

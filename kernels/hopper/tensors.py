@@ -9,7 +9,7 @@ from torch import Tensor
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from kernels.checks import REFERENCE, is_hopper, transformed
+from kernels.checks import REFERENCE, is_hopper, name_of_differentiated
 
 
 def check_hopper(q: Tensor, k: Tensor, v: Tensor) -> None:
@@ -29,10 +29,11 @@ def check_hopper(q: Tensor, k: Tensor, v: Tensor) -> None:
         raise ValueError(
             f"query has head_dim {q.shape[-1]}, a multiple of 8 is wanted: use flash_attention"
         )
-    if transformed(query=q, key=k, value=v):
+    if name_of_differentiated(query=q, key=k, value=v):
         raise TypeError(
-            f"{transformed(query=q, key=k, value=v)} is differentiated in forward mode or by "
-            f"torch.func, for which this has no rule: use torch.autograd.grad or {REFERENCE}"
+            f"{name_of_differentiated(query=q, key=k, value=v)} is differentiated in "
+            "forward mode or by torch.func, for which this has no rule: use "
+            f"torch.autograd.grad or {REFERENCE}"
         )
     if not is_hopper(q.device):
         raise RuntimeError(

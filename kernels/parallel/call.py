@@ -20,7 +20,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed import DeviceMesh, ProcessGroup
 
-from kernels.checks import check_shapes, transformed, why_unreadable
+from kernels.checks import check_shapes, name_of_differentiated, why_unreadable
 from kernels.parallel.all_gather import AllGatherAttention
 from kernels.parallel.all_to_all import all_to_all_attention
 from kernels.parallel.exchange import EXCHANGES, exchange_of
@@ -170,7 +170,7 @@ def check_call(
     for name, tensor in {"query": q, "key": k, "value": v}.items():
         if why_unreadable(tensor):
             raise TypeError(f"{name} is {why_unreadable(tensor)}")
-    if name := transformed(query=q, key=k, value=v):
+    if name := name_of_differentiated(query=q, key=k, value=v):
         raise TypeError(
             f"{name} is differentiated in forward mode or by torch.func, for which this has no "
             "rule: use torch.autograd.grad"

@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kernels.checks import check_kernel, check_no_gradient, why_unreadable
+from kernels.checks import check_no_gradient, check_runnable, why_unreadable
 from kernels.formats.block_triton import load_blocks, quantize_nvfp4
 from kernels.formats.value_triton import encode_e4m3
 from kernels.launch_cache import launch
@@ -80,7 +80,7 @@ def check_rows(cache: KVCache, k: Tensor, v: Tensor, n: int) -> None:
         check_no_gradient(instead="kernels.reference.attention", **{name: x})
         # The kernel reads BF16 by its bits, which works in the interpreter, too.
         bits = x.view(torch.float16) if x.dtype == torch.bfloat16 else x
-        check_kernel(append_kernel, on_cpu="kernels.reference.attention", **{name: bits})
+        check_runnable(append_kernel, on_cpu="kernels.reference.attention", **{name: bits})
 
 
 # Triton doesn't compile again when a count changes.  It does when a stride becomes a multiple

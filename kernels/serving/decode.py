@@ -34,8 +34,8 @@ from torch import Tensor
 
 from kernels.checks import (
     check_attention,
-    check_kernel,
     check_no_gradient,
+    check_runnable,
     is_hopper,
     largest_scale,
     sparse_or_nested,
@@ -45,9 +45,11 @@ from kernels.serving.cache import KVCache
 from kernels.serving.decode_kernel import decode_kernel, merge_kernel
 
 try:
-    from kernels.serving.decode_hopper import decode_parts as hopper_decode_parts
-    from kernels.serving.decode_hopper import keys_per_tile
-    from kernels.serving.decode_hopper import program_count as hopper_program_count
+    from kernels.serving.decode_hopper import (
+        hopper_decode_parts,
+        hopper_program_count,
+        keys_per_tile,
+    )
 
     GLUON = True
 except ImportError:  # Gluon is missing, or isn't the one that the kernel was written for
@@ -156,7 +158,7 @@ def check_query(q: Tensor, cache: KVCache, scale: float | None) -> float:
             f"query is on {q.device}, the cache is on {cache.device}: they must match"
         )
     reference = "KVCache.gather and kernels.reference.attention"
-    check_kernel(decode_kernel, on_cpu=reference, query=q)
+    check_runnable(decode_kernel, on_cpu=reference, query=q)
     check_no_gradient(instead=reference, query=q)
     if isinstance(scale, int | float) and not abs(scale) <= largest_scale(
         q.dtype, cache.key_scale

@@ -45,7 +45,7 @@ def keys_per_tile(cache: KVCache) -> int:
     return WARPS * keys_per_warp(cache.head_dim)
 
 
-def program_count(cache: KVCache, rows: int) -> int:
+def hopper_program_count(cache: KVCache, rows: int) -> int:
     """Returns as many programs as run at once, so all equal pieces start together."""
     tile_bytes = keys_per_tile(cache) * cache.bytes_per_token // cache.kv_heads
     merge_bytes = WARPS * rows * cache.head_dim * 4  # the outputs of all warps, at the end
@@ -54,7 +54,7 @@ def program_count(cache: KVCache, rows: int) -> int:
     return sms * max(1, min(max_per_sm, PROGRAMS_PER_SM[cache.format]))
 
 
-def decode_parts(
+def hopper_decode_parts(
     q: Tensor, cache: KVCache, out: Tensor, lse: Tensor, part_out: Tensor, part_lse: Tensor,
     score_scale: float, rows: int, entry: dict | None,
 ) -> None:  # fmt: skip

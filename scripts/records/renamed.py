@@ -2,8 +2,10 @@
 
 Compares kernels/, snippets/ and tests/ of a commit with today's. If they differ only in names of their own, each
 renamed everywhere alike, then whatever was current at that commit gets today's hashes and names, and needs no GPU.
-Otherwise it says where they differ, and nothing is written. Files may not move. Run the tests as well: a name that an
-object from elsewhere shares, such as a method, is renamed there, too, and only a test would see it.
+Otherwise it says where they differ, and nothing is written. Files may not move. What a module defines may be renamed
+there and in its imports alone; a parameter or an attribute, wherever it's written. Run the tests as well: only they see
+a module's name that is reached otherwise, by `getattr` or as an attribute of a variable, and a method that an object
+from elsewhere shares.
 """
 
 import ast
@@ -12,6 +14,7 @@ import re
 import subprocess
 import sys
 import tarfile
+from collections.abc import Iterable
 from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +23,7 @@ import nbformat
 
 from scripts.records import kernel_outcomes, record_file
 from scripts.records.digest import VERSIONED_FIELDS, Modules, significant_tree
+from scripts.records.qualified_names import qualify
 from scripts.records.reader import Reader, record_path
 from scripts.records.root import ROOT, RecordError, text_of
 
@@ -30,7 +34,7 @@ class Renaming:
     """What each name of a tree is called in another; raises a RecordError where more than names differs."""
 
     def __init__(self, old: Path, new: Path):
-        self.names: dict[str, str] = {}
+        self.names: dict[str, str] = {}  # those that a module defines or imports are ``module:name``
         self._defined: set[str] = set()
         self._strings: list[tuple[str, str, str]] = []  # file, old text, new text
         files = [
@@ -39,17 +43,33 @@ class Renaming:
         ]
         if differing := sorted(files[0] ^ files[1]):
             raise RecordError(f"{differing[0]} is on one side alone: a renaming moves no files")
-        for file in sorted(files[0]):
-            self._compare(file, *(significant_tree(text_of(root / file)) for root in (old, new)))
+        modules = {_module_of(file): file for file in sorted(files[0])}
+        for module, file in modules.items():
+            trees = [significant_tree(text_of(root / file)) for root in (old, new)]
+            for tree in trees:
+                qualify(tree, module, modules)
+            self._compare(file, *trees)
         self.changed = {name: to for name, to in self.names.items() if name != to}
+        self._new_words = self._renamed_words()
         self._refuse_unsafe()
 
     def apply(self, text: str) -> str:
-        """Returns a text with the new name in place of each whole word that's an old one."""
-        if not self.changed:
+        """Returns a text with the new name in place of each whole word that's an old one, also behind its module."""
+        if not self._new_words:
             return text
-        words = re.compile(rf"\b(?:{'|'.join(map(re.escape, self.changed))})\b")
-        return words.sub(lambda word: self.changed[word[0]], text)
+        words = re.compile(rf"\b(?:{'|'.join(sorted(map(re.escape, self._new_words), key=len, reverse=True))})\b")
+        return words.sub(lambda word: self._new_words[word[0]], text)
+
+    def _renamed_words(self) -> dict[str, str]:
+        """Returns the new word for each old one: alone, if it's renamed wherever it stands, and behind its module."""
+        meanings: dict[str, set[str]] = {}
+        for name, to in self.names.items():
+            meanings.setdefault(_word(name), set()).add(_word(to))
+        words = {word: to for word, (to, *others) in meanings.items() if to != word and not others}
+        for name, to in self.changed.items():
+            if ":" in name:
+                words |= {name: to, name.replace(":", "."): to.replace(":", ".")}
+        return words
 
     def _compare(self, file: str, old: object, new: object) -> None:
         if isinstance(old, ast.AST) and type(old) is type(new):
@@ -69,12 +89,16 @@ class Renaming:
                     else:
                         self._compare(file, *parts)
         elif isinstance(old, list) and isinstance(new, list):
-            for pair in zip_longest(old, new):
+            for pair in _paired(old, new):
                 self._compare(file, *pair)
         elif isinstance(old, str) and isinstance(new, str):  # a name, perhaps a dotted one
-            for name, to in zip_longest(old.split("."), new.split(".")):
+            is_qualified = ":" in old or ":" in new
+            for name, to in [(old, new)] if is_qualified else zip_longest(old.split("."), new.split(".")):
+                if is_qualified and name.rpartition(":")[0] != to.rpartition(":")[0]:
+                    raise RecordError(f"{file}: {_word(to)} has another origin than {_word(name)} had")
                 if self.names.setdefault(name, to) != to:
-                    raise RecordError(f"{file}: {name} is {to} there and {self.names[name]} elsewhere")
+                    elsewhere = _word(self.names[name])
+                    raise RecordError(f"{file}: {_word(name)} is {_word(to)} there and {elsewhere} elsewhere")
         elif old != new or type(old) is not type(new):
             raise RecordError(f"{file} has changed in more than names: {_shown(old)} is now {_shown(new)}")
 
@@ -82,16 +106,36 @@ class Renaming:
         came_from: dict[str, str] = {}
         for name, to in self.names.items():
             if (other := came_from.setdefault(to, name)) != name:
-                raise RecordError(f"{other} and {name} are both called {to} now")
-        if foreign := sorted(self.changed.keys() - self._defined):
+                raise RecordError(f"{_word(other)} and {_word(name)} are both called {_word(to)} now")
+        if foreign := sorted({name for name in self.changed if ":" not in name} - self._defined):
             raise RecordError(f"{foreign[0]} isn't defined in {', '.join(ROOMS)}: it can't be renamed there")
         for file, old, new in self._strings:
             if new not in (old, self.apply(old)):
                 raise RecordError(f"{file} has changed in more than names: {old!r} is now {new!r}")
 
 
+def _module_of(file: str) -> str:
+    return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def _word(name: str) -> str:
+    """Returns a name without its module."""
+    return str(name).rpartition(":")[2]
+
+
+def _paired(old: list, new: list) -> Iterable[tuple]:
+    """Pairs what two lists hold, in their order; what's imported in one statement has none."""
+    if not all(isinstance(each, ast.alias) for each in [*old, *new]):
+        return zip_longest(old, new)
+    names = [{(alias.name, alias.asname): alias for alias in aliases} for aliases in (old, new)]
+    same = names[0].keys() & names[1].keys()
+    rest = ([alias for key, alias in each.items() if key not in same] for each in names)
+    return [*((names[0][key], names[1][key]) for key in same), *zip_longest(*rest)]
+
+
 def _shown(part: object) -> str:
-    return ast.unparse(part)[:60] if isinstance(part, ast.expr | ast.stmt) else repr(part)[:60]
+    text = ast.unparse(part) if isinstance(part, ast.expr | ast.stmt) else repr(part)
+    return re.sub(r"[\w.]+:(?=\w)", "", text)[:60]
 
 
 def carry_over(old: Path, new: Path, renaming: Renaming) -> list[str]:
@@ -150,7 +194,7 @@ def main(commit: str) -> int:
             print(f"stopped: {error}", file=sys.stderr)
             return 1
     for name, to in renaming.changed.items():
-        print(f"{name} is now {to}")
+        print(f"{name} is now {_word(to)}")
     print(f"{len(rewritten)} records and outcomes have today's hashes")
     return 0
 

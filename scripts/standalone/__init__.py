@@ -64,7 +64,7 @@ class Module:
         lines = self.lines[first - 1 : node.end_lineno]
         for check in reversed(list(self.checks(node))):
             indent = " " * check.col_offset
-            replacement = [CONTIGUOUS] if "check(" in ast.unparse(check) else []
+            replacement = [CONTIGUOUS] if "check_contiguous_qkv(" in ast.unparse(check) else []
             replacement = [indent + line for line in [*replacement, SCALE]] if isinstance(check, ast.Assign) else []
             lines[check.lineno - first : check.end_lineno - first + 1] = replacement
         text = re.sub(r'\n\n    Raises.*?(?=\n    """|""")', "", "\n".join(lines), flags=re.DOTALL)

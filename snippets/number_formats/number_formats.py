@@ -9,7 +9,15 @@
 import torch
 
 from kernels.bench.table import Table
-from kernels.formats.value import E2M1, E4M3, E5M2, Format, encode, neighbours, values
+from kernels.formats.value import (
+    E2M1,
+    E4M3,
+    E5M2,
+    Format,
+    encode,
+    neighbours,
+    representable_numbers,
+)
 
 fp32 = Format("FP32", 32, 8, 23, bias=127, max_code=0x7F7FFFFF, infinity=0x7F800000, nan=None)
 bf16 = Format("BF16", 16, 8, 7, bias=127, max_code=0x7F7F, infinity=0x7F80, nan=None)
@@ -63,7 +71,7 @@ beside.show()
 # These are all the ties of E2M1 that are positive.
 
 # %% tags=["ties"]
-magnitudes = values(E2M1)[:8]
+magnitudes = representable_numbers(E2M1)[:8]
 ties = (magnitudes[:-1] + magnitudes[1:]) / 2
 table = Table("ties", tie="", below="", above="", codes="", taken="")
 near = zip(*neighbours(ties, E2M1), strict=True)
@@ -82,7 +90,7 @@ table.show()
 def chart(small: Format) -> None:
     mantissas = [f"{m:0{small.mantissa_bits}b}" for m in range(2**small.mantissa_bits)]
     table = Table(small.name, exponent="", **dict.fromkeys(mantissas, ""))
-    rows = values(small)[: 2 ** (small.bits - 1)].view(-1, len(mantissas))
+    rows = representable_numbers(small)[: 2 ** (small.bits - 1)].view(-1, len(mantissas))
     for exponent, row in enumerate(rows.tolist()):
         numbers = [value if abs(value) < torch.inf else str(value) for value in row]
         field = f"{exponent:0{small.exponent_bits}b}"

@@ -13,7 +13,7 @@ import torch
 from kernels.bench.table import Table
 from kernels.formats.block import FP8, NVFP4, dequantize, quantize
 from kernels.formats.block_triton import quantize_blocks
-from kernels.formats.value import E2M1, E4M3, decode, unpack_e2m1, values
+from kernels.formats.value import E2M1, E4M3, decode, representable_numbers, unpack_e2m1
 
 on_gpu = torch.cuda.is_available()
 numbers = [4.5, -2.25, 0.0, 0.9375, 1.3125, 3.75, 0.1875, -0.5625]
@@ -89,7 +89,9 @@ many = torch.randn(2**20, generator=torch.Generator().manual_seed(0))
 quantized = quantize(many, NVFP4)
 magnitudes = unpack_e2m1(quantized.codes) & 7
 table = Table("used", magnitude="", share="%")
-for magnitude, count in zip(values(E2M1)[:8], magnitudes.bincount(minlength=8), strict=True):
+for magnitude, count in zip(
+    representable_numbers(E2M1)[:8], magnitudes.bincount(minlength=8), strict=True
+):
     table.add(magnitude=magnitude.item(), share=100 * count.item() / many.numel())
 table.show()
 off = Table("gaussian", bits_a_value="", error="%")

@@ -9,7 +9,7 @@ from bs4 import BeautifulSoup
 from mkdocs.config import load_config
 
 from kernels.bench.cost import eager_traffic, qkvo_bytes, square_bytes
-from kernels.formats.value import E2M1, values
+from kernels.formats.value import E2M1, representable_numbers
 from scripts import records
 from scripts.records import ROOT
 from scripts.site.meta import reading
@@ -195,7 +195,7 @@ def test_axe_finds_nothing(visit, scheme):
 def test_small_drawings_show_what_their_chapters_say():
     ticks = drawing("path-number-formats").find(f"{SVG}path").get("d")
     places = [float(x) for x in re.findall(r"M(\d+) 21v20", ticks)]
-    magnitudes = sorted({abs(number) for number in values(E2M1).tolist()})
+    magnitudes = sorted({abs(number) for number in representable_numbers(E2M1).tolist()})
     scale = (places[-1] - places[0]) / magnitudes[-1]
     assert places == pytest.approx([places[0] + scale * value for value in magnitudes])
     arrows = re.findall(r"v-?19", drawing("path-traffic").findall(f"{SVG}path")[1].get("d").replace("V13", "v-19"))

@@ -100,6 +100,16 @@ def test_lists_hold_every_chapter_and_every_sheet(docs, chapters):
     assert re.findall("^#+ .*", every, re.MULTILINE) == ["# All", "## Sheet", "### Part", "## The talk"]
 
 
+def test_a_fact_in_the_caption_of_a_live_piece_is_checked_on_its_own_page_alone(docs, chapters):
+    fence = '``` live {caption="It takes [ten times]{fact=slower} as long."}\none_head\n```'
+    (docs / "chapters/three/index.md").write_text(f"# Three\n\n{fence}\n")
+    chapters, reader = navigation.chapters(ORDER, docs), Reader(docs.parent)
+    lists = Placeholders(chapters, [], reader, Pieces(ROOT / "docs" / "live"), {}, Sheets(reader, reader))
+    section = lists.fill("<!-- every live piece -->")
+    assert "[Chapter 2: Three](chapters/three/index.md#live-one_head)" in section
+    assert '``` live {caption="It takes ten times as long."}\none_head\n```' in section
+
+
 def filled(text, **options):
     """A page with the lists of today's folders."""
     reader = Reader(ROOT)

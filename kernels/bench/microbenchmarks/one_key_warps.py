@@ -10,7 +10,7 @@ import torch
 import triton
 from torch import Tensor
 
-from kernels.first.check import check, check_row
+from kernels.first.check import check_contiguous_qkv, check_row
 from kernels.first.one_key import one_key_kernel
 
 
@@ -19,7 +19,7 @@ def one_key_with(q: Tensor, k: Tensor, v: Tensor, warps: int) -> Tensor:
 
     Raises what ``one_key_attention`` raises.
     """
-    scale = check(one_key_kernel, q, k, v, is_causal=False, scale=None)
+    scale = check_contiguous_qkv(one_key_kernel, q, k, v, is_causal=False, scale=None)
     check_row(k)
     batch, heads, seq_q, head_dim = q.shape
     out = torch.empty_like(q)

@@ -17,7 +17,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kernels.checks import check_kernel
+from kernels.checks import check_runnable
 
 BLOCK = 4096
 
@@ -42,7 +42,7 @@ def repeated_read(x: Tensor, programs: int) -> Tensor:
         )
     if programs < 1:
         raise ValueError(f"programs is {programs}, at least 1 is wanted")
-    check_kernel(repeated_read_kernel, on_cpu="torch.sum", x=x)
+    check_runnable(repeated_read_kernel, on_cpu="torch.sum", x=x)
     sums = torch.empty(programs, dtype=torch.float32, device=x.device)
     with torch.cuda.device_of(x):
         repeated_read_kernel[(programs,)](x, sums, size // BLOCK, BLOCK=BLOCK, num_warps=8)

@@ -17,7 +17,7 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
 from kernels.checks import check_no_gradient
-from kernels.hopper.attention import check, empty_outputs, launch
+from kernels.hopper.attention import check_call, empty_outputs, launch
 from kernels.hopper.consumer import consume, online_softmax, remaining_blocks, step
 from kernels.hopper.kernel import hopper_kernel
 from kernels.hopper.plan import plan_for
@@ -86,7 +86,7 @@ def softmax_first_attention(
     Raises what ``hopper_attention`` raises.
     """
     check_no_gradient(instead="hopper_attention", query=q, key=k, value=v)
-    scale = check(q, k, v, is_causal, None, False)
+    scale = check_call(q, k, v, is_causal, None, False)
     out, _ = empty_outputs(q, False)
     plan = plan_for(q.shape[-1], is_causal, q.shape[-2])
     launch_softmax_first = copy_with_globals(launch, hopper_kernel=softmax_first_kernel())

@@ -17,7 +17,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kernels.checks import check_kernel
+from kernels.checks import check_runnable
 
 BLOCK = 1024
 
@@ -50,7 +50,7 @@ def strided_read(x: Tensor, stride: int) -> Tensor:
         raise ValueError(f"stride is {stride}, at least 1 is wanted")
     if x.numel() % stride:
         raise ValueError(f"stride is {stride}, a divisor of x's size {x.numel()} is wanted")
-    check_kernel(strided_read_kernel, on_cpu="torch.sum", x=x)
+    check_runnable(strided_read_kernel, on_cpu="torch.sum", x=x)
     rows = x.numel() // stride
     programs = stride * triton.cdiv(rows, BLOCK)
     sums = torch.empty(programs, dtype=torch.float32, device=x.device)

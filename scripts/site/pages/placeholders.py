@@ -12,6 +12,7 @@ from types import ModuleType
 from mkdocs.exceptions import PluginError
 from mkdocs.utils.meta import get_data
 
+from scripts import facts
 from scripts.records import Reader
 from scripts.site.live import Pieces
 from scripts.site.meta import reading
@@ -132,9 +133,8 @@ class Placeholders:
             for fence in LIVE_FENCE.finditer(chapter.text):
                 where = "The primer" if not chapter.number else f"Chapter {chapter.number}"
                 link = f"[{where}: {chapter.title}]({chapter.page}#live-{fence[1]})"
-                module = chapter.name.replace("-", "_")
-                with_chapter = re.sub(r"\{fact=(\w+)\}", rf"{{fact={module}.\1}}", fence[0])
-                sections.setdefault(fence[1], f"## {self.pieces.title(fence[1])}\n\n{link}\n\n{with_chapter}")
+                words_of_facts = facts.MARKED_WORDS.sub(r"\1", fence[0])  # the chapter's page holds them to the records
+                sections.setdefault(fence[1], f"## {self.pieces.title(fence[1])}\n\n{link}\n\n{words_of_facts}")
         return "\n\n".join(sections.values())
 
     def all_records(self) -> str:

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from kernels.formats.block import NVFP4, quantize
-from kernels.formats.value import E2M1, E4M3, E5M2, decode, encode, values
+from kernels.formats.value import E2M1, E4M3, E5M2, decode, encode, representable_numbers
 from scripts.chapters.number_formats import worked
 from tests.docs.page_text import DOCS, drawing_text, numbers
 
-MARKS = values(E2M1)[:8].tolist()
+MARKS = representable_numbers(E2M1)[:8].tolist()
 BOARD = worked.BLOCK
 BLOCK = quantize(torch.tensor(BOARD), NVFP4, tensor_scale=0.5)
 UNIT = decode(BLOCK.scales, E4M3).item() * 0.5

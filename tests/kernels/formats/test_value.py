@@ -24,8 +24,8 @@ from kernels.formats.value import (
     fields,
     neighbours,
     pack_e2m1,
+    representable_numbers,
     unpack_e2m1,
-    values,
 )
 from tests.kernels.formats.test_value_triton import apply_on_device, encoder_of
 from tests.kernels.formats.value_oracle import (
@@ -53,7 +53,7 @@ def test_every_code_is_decoded_as_elsewhere(format, device):
     numbers = decode(codes_of(format, device), format)
     assert numbers.dtype == torch.float32 and numbers.device.type == device.type
     assert same_numbers(numbers, ml_values(format))
-    assert same_numbers(values(format, device=device), numbers)
+    assert same_numbers(representable_numbers(format, device=device), numbers)
     if format.name in TORCH:
         assert same_numbers(numbers, codes_of(format).view(TORCH[format.name]).float())
 
@@ -103,7 +103,7 @@ def test_the_ends_of_each_format(format, largest, smallest_normal, smallest):
 def test_e2m1_by_hand(device):
     """Sixteen codes; 1.5 is 0|01|1: exponent 1, which is the bias, and one half."""
     magnitudes = [0, 0.5, 1, 1.5, 2, 3, 4, 6]
-    assert values(E2M1, device=device).tolist() == [*magnitudes, *(-x for x in magnitudes)]
+    assert representable_numbers(E2M1, device=device).tolist() == [*magnitudes, *(-x for x in magnitudes)]
     assert [int(x) for x in fields(torch.tensor(0b0011, dtype=torch.uint8), E2M1)] == [0, 1, 1, Kind.NORMAL]
     ties = torch.tensor([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0, 7.0], device=device)
     assert decode(encode(ties, E2M1), E2M1).tolist() == [0, 1, 1, 2, 2, 4, 4, 6]
@@ -347,7 +347,7 @@ BYTES = torch.zeros(4, dtype=torch.uint8)
         (lambda: neighbours(BYTES, E4M3), TypeError, r"x is torch\.uint8, float64"),
         (lambda: decode(3, E4M3), TypeError, "codes is int, a tensor is wanted"),
         (lambda: decode(BYTES.int(), E4M3), TypeError, r"codes is torch\.int32, torch\.uint8 is wanted"),
-        (lambda: values("E4M3"), TypeError, "format is str"),
+        (lambda: representable_numbers("E4M3"), TypeError, "format is str"),
         (lambda: decode(BYTES, torch.float8_e5m2), TypeError, "format is dtype"),
         (lambda: decode(BYTES + 16, E2M1), ValueError, "codes has 16, E2M1 has 4 bits: 0 to 15 is wanted"),
         (lambda: fields(BYTES + 200, E2M1), ValueError, "codes has 200"),

@@ -31,9 +31,9 @@ SCHEMES = {"fp8": FP8, "nvfp4": NVFP4}
 SCALES = {"key_scale": 0.013, "value_scale": 0.75}  # neither a power of two
 
 
-def all_formats(without_gpu=()):
+def all_formats(interpreted=()):
     """All formats on a GPU.  Without one the slow interpreter, which knows no BF16, runs those named here."""
-    formats = [pytest.param(*x, id=name, marks=() if name in without_gpu else GPU) for name, x in FORMATS.items()]
+    formats = [pytest.param(*x, id=name, marks=() if name in interpreted else GPU) for name, x in FORMATS.items()]
     return pytest.mark.parametrize("format, dtype", formats)
 
 

@@ -42,7 +42,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 # Shapes.
 
 
-@all_formats(without_gpu=["fp16", "fp8", "nvfp4"])
+@all_formats(interpreted=["fp16", "fp8", "nvfp4"])
 @pytest.mark.parametrize("new_tokens", [1, 3])
 def test_any_lengths_in_one_batch(new_tokens, format, dtype, kernel, device):
     """None, one, one short of a page and of a block, a page, one past it; with 3 new tokens also fewer keys."""
@@ -50,7 +50,7 @@ def test_any_lengths_in_one_batch(new_tokens, format, dtype, kernel, device):
     assert decode_budget_used(kernel.attention, queries(cache, dtype, new_tokens=new_tokens), cache) <= 1
 
 
-@all_formats(without_gpu=["nvfp4"])
+@all_formats(interpreted=["nvfp4"])
 @pytest.mark.parametrize("page_size", [64, 128, 256])
 def test_any_page_size(page_size, format, dtype, kernel, device):
     lengths = [page_size - 1, page_size + 1] if page_size > 64 else [page_size - 1, 0, page_size, page_size + 1, 1]
@@ -80,7 +80,7 @@ def test_every_head_dim(head_dim, format, dtype, device):
     assert decode_budget_used(decode_attention, queries(cache, dtype, new_tokens=2), cache) <= 1
 
 
-@all_formats(without_gpu=["nvfp4"])
+@all_formats(interpreted=["nvfp4"])
 @pytest.mark.parametrize(
     "group, new_tokens", [(1, 1), (3, 2), (4, 5), (8, 1), (16, 1), (20, 1), pytest.param(20, 7, marks=GPU)]
 )
@@ -139,7 +139,7 @@ def test_any_shape_whatever(data):
 # Numbers.
 
 
-@all_formats(without_gpu=["fp8"])
+@all_formats(interpreted=["fp8"])
 @pytest.mark.parametrize("scale", [-1.5, 0, 1e-46, 1e-3, 2])
 def test_any_scale(scale, format, dtype, kernel, device):
     """FP32 cannot tell 1e-46 from 0: all keys count the same."""
@@ -216,7 +216,7 @@ def test_a_query_that_is_not_finite_spoils_its_own_row_alone(kernel, device):
     assert out[spoiled].isnan().all() and out[~spoiled].equal(expected[~spoiled])
 
 
-@all_formats(without_gpu=["fp16", "fp8", "nvfp4"])
+@all_formats(interpreted=["fp16", "fp8", "nvfp4"])
 def test_what_is_not_used_does_not_matter(format, dtype, kernel, device):
     """Not a bit of it: rows past the length, pages of nobody."""
     cache = new_cache(device, format, [17, 70], kv_heads=2, head_dim=kernel.head_dim)

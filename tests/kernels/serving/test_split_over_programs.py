@@ -11,7 +11,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 # How the work is split.
 
 
-@all_formats(without_gpu=["nvfp4"])
+@all_formats(interpreted=["nvfp4"])
 @pytest.mark.parametrize("programs", [1, 2, 5, 17, 100])
 def test_any_number_of_programs(programs, format, dtype, kernel, monkeypatch, device):
     """One program does everything; several share a sequence, or end one and start the next; some get no work."""
@@ -56,7 +56,7 @@ def test_many_parts_of_one_sequence(kernel, monkeypatch, device):
     assert decode_budget_used(kernel.attention, queries(cache, FP16, group=3, new_tokens=2), cache) <= 1
 
 
-@all_formats(without_gpu=["fp8"])
+@all_formats(interpreted=["fp8"])
 def test_the_same_again_bit_for_bit(format, dtype, kernel, device):
     cache = new_cache(device, format, [130, 7], head_dim=kernel.head_dim)
     q = queries(cache, dtype)

@@ -74,11 +74,11 @@ def dq_kernel(
 ):  # fmt: skip
     query = tl.program_id(0) * BLOCK_Q + tl.arange(0, BLOCK_Q)
     column = tl.arange(0, HEAD_DIM)
-    real = query < seq_q
-    queries = tl.load(q + query[:, None] * q_row_stride + column[None, :], real[:, None], 0.0).to(tl.float32)
-    douts = tl.load(dout + query[:, None] * dout_row_stride + column[None, :], real[:, None], 0.0).to(tl.float32)
-    row_lse = tl.load(lse + query, real, -float("inf"))
-    row_delta = tl.load(delta + query, real, 0.0)
+    mask = query < seq_q
+    queries = tl.load(q + query[:, None] * q_row_stride + column[None, :], mask[:, None], 0.0).to(tl.float32)
+    douts = tl.load(dout + query[:, None] * dout_row_stride + column[None, :], mask[:, None], 0.0).to(tl.float32)
+    row_lse = tl.load(lse + query, mask, -float("inf"))
+    row_delta = tl.load(delta + query, mask, 0.0)
     dqueries = tl.zeros([BLOCK_Q, HEAD_DIM], tl.float32)
     for first in range(0, seq_k, 8):
         key = first + tl.arange(0, 8)
@@ -92,7 +92,7 @@ def dq_kernel(
         weights = tl.exp(tl.where(visible, scores - row_lse[None, :], -float("inf")))
         dscores = weights * (tl.sum(values[:, None, :] * douts[None, :, :], 2) - row_delta[None, :]) * scale
         dqueries += tl.sum(dscores[:, :, None] * keys[:, None, :], 0)
-    tl.store(dq + query[:, None] * dq_row_stride + column[None, :], dqueries, real[:, None])
+    tl.store(dq + query[:, None] * dq_row_stride + column[None, :], dqueries, mask[:, None])
 
 
 def backward_dk(q, k, v, dout, lse, delta, dk, scale: float, causal: bool) -> None:
@@ -118,16 +118,16 @@ def dk_kernel(
     dkeys = tl.zeros([BLOCK_K, HEAD_DIM], tl.float32)
     for first in range(0, seq_q, 8):
         query = first + tl.arange(0, 8)
-        real = query < seq_q
-        queries = tl.load(q + query[:, None] * q_row_stride + column[None, :], real[:, None], 0.0).to(tl.float32)
-        douts = tl.load(dout + query[:, None] * dout_row_stride + column[None, :], real[:, None], 0.0).to(tl.float32)
-        row_lse = tl.load(lse + query, real, -float("inf"))
+        mask = query < seq_q
+        queries = tl.load(q + query[:, None] * q_row_stride + column[None, :], mask[:, None], 0.0).to(tl.float32)
+        douts = tl.load(dout + query[:, None] * dout_row_stride + column[None, :], mask[:, None], 0.0).to(tl.float32)
+        row_lse = tl.load(lse + query, mask, -float("inf"))
         visible = (row_lse > -float("inf"))[:, None] & (key >= 0)[None, :]
         if CAUSAL:
             visible = visible & (key[None, :] <= query[:, None])
         scores = tl.sum(queries[:, None, :] * keys[None, :, :], 2) * scale
         weights = tl.exp(tl.where(visible, scores - row_lse[:, None], -float("inf")))
         dweights = tl.sum(douts[:, None, :] * values[None, :, :], 2)
-        dscores = weights * (dweights - tl.load(delta + query, real, 0.0)[:, None]) * scale
+        dscores = weights * (dweights - tl.load(delta + query, mask, 0.0)[:, None]) * scale
         dkeys += tl.sum(dscores[:, :, None] * queries[:, None, :], 0)
     tl.store(dk + key[:, None] * dk_row_stride + column[None, :], dkeys, there)

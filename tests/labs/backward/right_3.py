@@ -29,13 +29,13 @@ def dv_kernel(
     start = first_key // BLOCK_Q * BLOCK_Q if CAUSAL else 0  # queries before it see none of these keys
     for first in range(start, seq_q, BLOCK_Q):
         query = first + tl.arange(0, BLOCK_Q)
-        real = query < seq_q
-        queries = tl.load(q + query[:, None] * q_row_stride + column, real[:, None], 0.0).to(tl.float32)
-        douts = tl.load(dout + query[:, None] * dout_row_stride + column, real[:, None], 0.0).to(tl.float32)
-        row_lse = tl.load(lse + query, real, 0.0) * 1.4426950408889634
-        real = real & (row_lse != -float("inf"))
-        weights = tl.exp2(tl.dot(keys, queries.T, input_precision="ieee") - tl.where(real, row_lse, 0.0)[None, :])
-        visible = real[None, :] & ((key[:, None] <= query[None, :]) | (not CAUSAL))
+        mask = query < seq_q
+        queries = tl.load(q + query[:, None] * q_row_stride + column, mask[:, None], 0.0).to(tl.float32)
+        douts = tl.load(dout + query[:, None] * dout_row_stride + column, mask[:, None], 0.0).to(tl.float32)
+        row_lse = tl.load(lse + query, mask, 0.0) * 1.4426950408889634
+        mask = mask & (row_lse != -float("inf"))
+        weights = tl.exp2(tl.dot(keys, queries.T, input_precision="ieee") - tl.where(mask, row_lse, 0.0)[None, :])
+        visible = mask[None, :] & ((key[:, None] <= query[None, :]) | (not CAUSAL))
         dvalues = tl.dot(tl.where(visible, weights, 0.0), douts, dvalues, input_precision="ieee")
     tl.store(dv + key[:, None] * dv_row_stride + column, dvalues, (key < seq_k)[:, None])
 
@@ -77,20 +77,20 @@ def dq_kernel(
     first_query = tl.program_id(0) * BLOCK_Q
     query = first_query + tl.arange(0, BLOCK_Q)
     column = tl.arange(0, HEAD_DIM)[None, :]
-    real = query < seq_q
-    queries = tl.load(q + query[:, None] * q_row_stride + column, real[:, None], 0.0).to(tl.float32)
-    douts = tl.load(dout + query[:, None] * dout_row_stride + column, real[:, None], 0.0).to(tl.float32)
-    row_delta = tl.load(delta + query, real, 0.0)
-    row_lse = tl.load(lse + query, real, 0.0)
-    real = real & (row_lse != -float("inf"))
-    row_lse = tl.where(real, row_lse, 0.0)
+    mask = query < seq_q
+    queries = tl.load(q + query[:, None] * q_row_stride + column, mask[:, None], 0.0).to(tl.float32)
+    douts = tl.load(dout + query[:, None] * dout_row_stride + column, mask[:, None], 0.0).to(tl.float32)
+    row_delta = tl.load(delta + query, mask, 0.0)
+    row_lse = tl.load(lse + query, mask, 0.0)
+    mask = mask & (row_lse != -float("inf"))
+    row_lse = tl.where(mask, row_lse, 0.0)
     dqueries = tl.zeros([BLOCK_Q, HEAD_DIM], tl.float32)
     stop = tl.minimum(seq_k, first_query + BLOCK_Q) if CAUSAL else seq_k  # keys behind it nobody sees
     for first in range(0, stop, BLOCK_K):
         key = first + tl.arange(0, BLOCK_K)
         keys = tl.load(k + key[:, None] * k_row_stride + column, (key < seq_k)[:, None], 0.0).to(tl.float32)
         values = tl.load(v + key[:, None] * v_row_stride + column, (key < seq_k)[:, None], 0.0).to(tl.float32)
-        visible = real[None, :] & (key < seq_k)[:, None]
+        visible = mask[None, :] & (key < seq_k)[:, None]
         if CAUSAL:
             visible = visible & (key[:, None] <= query[None, :])
         scores = tl.dot(keys, queries.T, input_precision="ieee") * scale - row_lse[None, :]
@@ -125,14 +125,14 @@ def dk_kernel(
     start = first_key // BLOCK_Q * BLOCK_Q if CAUSAL else 0
     for first in range(start, seq_q, BLOCK_Q):
         query = first + tl.arange(0, BLOCK_Q)
-        real = query < seq_q
-        queries = tl.load(q + query[:, None] * q_row_stride + column, real[:, None], 0.0).to(tl.float32)
-        douts = tl.load(dout + query[:, None] * dout_row_stride + column, real[:, None], 0.0).to(tl.float32)
-        row_delta = tl.load(delta + query, real, 0.0)
-        row_lse = tl.load(lse + query, real, 0.0)
-        real = real & (row_lse != -float("inf"))
-        scores = tl.dot(keys, queries.T, input_precision="ieee") * scale - tl.where(real, row_lse, 0.0)[None, :]
-        visible = real[None, :] & ((key[:, None] <= query[None, :]) | (not CAUSAL))
+        mask = query < seq_q
+        queries = tl.load(q + query[:, None] * q_row_stride + column, mask[:, None], 0.0).to(tl.float32)
+        douts = tl.load(dout + query[:, None] * dout_row_stride + column, mask[:, None], 0.0).to(tl.float32)
+        row_delta = tl.load(delta + query, mask, 0.0)
+        row_lse = tl.load(lse + query, mask, 0.0)
+        mask = mask & (row_lse != -float("inf"))
+        scores = tl.dot(keys, queries.T, input_precision="ieee") * scale - tl.where(mask, row_lse, 0.0)[None, :]
+        visible = mask[None, :] & ((key[:, None] <= query[None, :]) | (not CAUSAL))
         weights = tl.exp(tl.where(visible, scores, -float("inf")))
         dweights = tl.dot(values, douts.T, input_precision="ieee")
         dkeys = tl.dot(weights * (dweights - row_delta[None, :]), queries, dkeys, input_precision="ieee")

@@ -28,9 +28,9 @@ def flash_kernel(
     query = tl.program_id(0) // heads * BLOCK + tl.arange(0, BLOCK)
     column = tl.arange(0, HEAD_DIM)
     seen = tl.where(causal == 1, tl.minimum(query + 1, seq_k), seq_k)  # how many keys each query sees
-    real = (query < seq_q)[:, None]
+    mask = (query < seq_q)[:, None]
     queries = tl.load(
-        q + head * q_head_stride + query[:, None] * q_row_stride + column[None, :] * q_column_stride, real, 0.0
+        q + head * q_head_stride + query[:, None] * q_row_stride + column[None, :] * q_column_stride, mask, 0.0
     )
     queries = queries.to(tl.float32) / root
     lowest = -1e30  # in place of minus infinity: finite, so that no difference is NaN
@@ -65,6 +65,6 @@ def flash_kernel(
     tl.store(
         out + head * out_head_stride + query[:, None] * out_row_stride + column[None, :] * out_column_stride,
         blend,
-        real,
+        mask,
     )
     tl.store(lse + head * lse_head_stride + query * lse_row_stride, number, query < seq_q)

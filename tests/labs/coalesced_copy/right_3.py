@@ -25,11 +25,11 @@ def copy_kernel(
 ):
     row = tl.program_id(0) * HEIGHT + tl.arange(0, HEIGHT)[:, None]
     column = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)[None, :]
-    real = (row < rows) & (column < columns)
+    mask = (row < rows) & (column < columns)
     tl.store(
         out + row * out_row_stride + column * out_column_stride,
-        tl.load(x + row * x_row_stride + column * x_column_stride, real),
-        real,
+        tl.load(x + row * x_row_stride + column * x_column_stride, mask),
+        mask,
     )
 
 
@@ -50,10 +50,10 @@ def transpose_kernel(
     HEIGHT: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    across = tl.cdiv(columns, WIDTH)
-    for tile in range(tl.program_id(0), tl.cdiv(rows, HEIGHT) * across, tl.num_programs(0)):
-        row = tile // across * HEIGHT + tl.arange(0, HEIGHT)
-        column = tile % across * WIDTH + tl.arange(0, WIDTH)
-        real = (row < rows)[:, None] & (column < columns)[None, :]
-        numbers = tl.load(x + row[:, None] * x_row_stride + column[None, :] * x_column_stride, real)
-        tl.store(out + row[:, None] * out_column_stride + column[None, :] * out_row_stride, numbers, real)
+    tiles_per_row = tl.cdiv(columns, WIDTH)
+    for tile in range(tl.program_id(0), tl.cdiv(rows, HEIGHT) * tiles_per_row, tl.num_programs(0)):
+        row = tile // tiles_per_row * HEIGHT + tl.arange(0, HEIGHT)
+        column = tile % tiles_per_row * WIDTH + tl.arange(0, WIDTH)
+        mask = (row < rows)[:, None] & (column < columns)[None, :]
+        numbers = tl.load(x + row[:, None] * x_row_stride + column[None, :] * x_column_stride, mask)
+        tl.store(out + row[:, None] * out_column_stride + column[None, :] * out_row_stride, numbers, mask)

@@ -35,20 +35,20 @@ def flash_kernel(
     accumulator = tl.zeros([BLOCK_Q, HEAD_DIM], tl.float32)
     for block in range(tl.cdiv(seq_k, BLOCK_K)):
         key = block * BLOCK_K + tl.arange(0, BLOCK_K)
-        real = key < seq_k
+        mask = key < seq_k
         keys = tl.load(
             k + head * k_head_stride + key[None, :] * k_row_stride + column[:, None] * k_column_stride,
-            real[None, :],
+            mask[None, :],
             0.0,
         )
         scores = tl.dot(queries, keys.to(tl.float32), input_precision="ieee")
-        scores = tl.where(real[None, :], scores, -float("inf"))
+        scores = tl.where(mask[None, :], scores, -float("inf"))
         new_max = tl.maximum(running_max, tl.max(scores, 1))
         rescale = tl.exp2(running_max - new_max)
         exponentials = tl.exp2(scores - new_max[:, None])
         values = tl.load(
             v + head * v_head_stride + key[:, None] * v_row_stride + column[None, :] * v_column_stride,
-            real[:, None],
+            mask[:, None],
             0.0,
         )
         running_sum = tl.sum(exponentials, 1) + rescale * running_sum

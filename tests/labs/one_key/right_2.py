@@ -26,9 +26,9 @@ def attention_kernel(
     head = tl.program_id(0) // seq_q
     row = tl.program_id(0) - head * seq_q
     column = tl.arange(0, PADDED_DIM)
-    real = column < head_dim
+    mask = column < head_dim
     query = (
-        tl.load(q + head * q_head_stride + row * q_row_stride + column * q_column_stride, real, 0.0).to(tl.float32)
+        tl.load(q + head * q_head_stride + row * q_row_stride + column * q_column_stride, mask, 0.0).to(tl.float32)
         * scale
     )
 
@@ -36,8 +36,8 @@ def attention_kernel(
     running_sum = 0.0
     output = tl.zeros([PADDED_DIM], tl.float32)
     for _ in range(seq_k):
-        key = tl.load(k + head * k_head_stride + column * k_column_stride, real, 0.0).to(tl.float32)
-        value = tl.load(v + head * v_head_stride + column * v_column_stride, real, 0.0).to(tl.float32)
+        key = tl.load(k + head * k_head_stride + column * k_column_stride, mask, 0.0).to(tl.float32)
+        value = tl.load(v + head * v_head_stride + column * v_column_stride, mask, 0.0).to(tl.float32)
         score = tl.sum(query * key)
         new_max = tl.maximum(running_max, score)
         rescale = tl.exp(running_max - new_max)
@@ -51,5 +51,5 @@ def attention_kernel(
     tl.store(
         out + head * out_head_stride + row * out_row_stride + column * out_column_stride,
         output.to(out.dtype.element_ty),
-        real,
+        mask,
     )

@@ -28,18 +28,18 @@ def attention_kernel(
     k += head * k_head_stride
     v += head * v_head_stride
     column = tl.arange(0, PADDED_DIM)
-    real = column < head_dim
-    query = tl.load(q + column * q_column_stride, real, 0.0).to(tl.float32)
+    mask = column < head_dim
+    query = tl.load(q + column * q_column_stride, mask, 0.0).to(tl.float32)
 
     largest = -1e38
     for key_number in range(seq_k):
-        key = tl.load(k + key_number * k_row_stride + column * k_column_stride, real, 0.0).to(tl.float32)
+        key = tl.load(k + key_number * k_row_stride + column * k_column_stride, mask, 0.0).to(tl.float32)
         largest = tl.maximum(largest, tl.sum(query * key) * scale)
     total = 0.0
     output = tl.zeros([PADDED_DIM], tl.float32)
     for key_number in range(seq_k):
-        key = tl.load(k + key_number * k_row_stride + column * k_column_stride, real, 0.0).to(tl.float32)
-        value = tl.load(v + key_number * v_row_stride + column * v_column_stride, real, 0.0).to(tl.float32)
+        key = tl.load(k + key_number * k_row_stride + column * k_column_stride, mask, 0.0).to(tl.float32)
+        value = tl.load(v + key_number * v_row_stride + column * v_column_stride, mask, 0.0).to(tl.float32)
         power = tl.exp(tl.sum(query * key) * scale - largest)
         total += power
         output += power * value
@@ -47,5 +47,5 @@ def attention_kernel(
     tl.store(
         out + head * out_head_stride + row * out_row_stride + column * out_column_stride,
         output.to(out.dtype.element_ty),
-        real,
+        mask,
     )

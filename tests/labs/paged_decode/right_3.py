@@ -56,15 +56,15 @@ def decode_kernel(
     blend = tl.zeros([HEAD_DIM], tl.float32)
     for first in range(piece * tokens_per_piece, stop, BLOCK):
         token = first + tl.arange(0, BLOCK)
-        real = token < stop
-        page = tl.load(page_table + sequence * table_row_stride + token // PAGE_SIZE, real, 0)[:, None]
+        mask = token < stop
+        page = tl.load(page_table + sequence * table_row_stride + token // PAGE_SIZE, mask, 0)[:, None]
         row = (token % PAGE_SIZE)[:, None]
-        some_keys = tl.load(keys + page * key_page_stride + row * key_row_stride + column, real[:, None], 0.0)
-        scores = tl.where(real, tl.sum(some_keys.to(tl.float32) * query, 1), -float("inf"))
+        some_keys = tl.load(keys + page * key_page_stride + row * key_row_stride + column, mask[:, None], 0.0)
+        scores = tl.where(mask, tl.sum(some_keys.to(tl.float32) * query, 1), -float("inf"))
         new = tl.maximum(largest, tl.max(scores, 0))
         weights = tl.exp2(scores - new)
         rescale = tl.exp2(largest - new)
-        some_values = tl.load(values + page * value_page_stride + row * value_row_stride + column, real[:, None], 0.0)
+        some_values = tl.load(values + page * value_page_stride + row * value_row_stride + column, mask[:, None], 0.0)
         blend = blend * rescale + tl.sum(weights[:, None] * some_values, 0)
         total = total * rescale + tl.sum(weights, 0)
         largest = new

@@ -11,6 +11,7 @@ from scripts.records.renamed import Renaming, carry_over
 
 OLD = 'def triple(x):\n    return 3 * x\n\n\nPAIR = triple(1), "kernels.base.triple"\n'
 NEW = OLD.replace("triple", "threefold")
+SNIPPET = "snippets.chapter.one"
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def test_a_record_of_what_is_only_renamed_stays_current(trees):
     project.edit("snippets/chapter/one.py", "triple", "threefold")
     assert project.reader().inspect("one").fault
     renaming = Renaming(old, project.root)
-    assert renaming.changed == {"triple": "threefold"}
+    assert renaming.changed == {f"{module}:triple": f"{module}:threefold" for module in ("kernels.base", SNIPPET)}
     assert carry_over(old, project.root, renaming) == ["one"]
     record = project.reader().inspect("one")
     assert not record.fault
@@ -69,11 +70,90 @@ def test_an_outcome_of_what_is_only_renamed_stays_current(trees):
     assert current[file]["skipped"] == {"needs a triple": {"test_threefold[odd]": 1}}
 
 
+OTHER = """from kernels.base import triple as of_base
+
+
+def triple(x, y=1):
+    return of_base(x) + y
+
+
+def square(threefold):
+    return triple(threefold), of_base(threefold)
+"""
+
+
+def test_of_two_that_are_spelt_alike_one_may_be_renamed(trees):
+    old, project = trees
+    (old / "kernels/other.py").write_text(OTHER)
+    project.write("kernels/other.py", OTHER.replace("import triple as of_base", "import threefold as of_base"))
+    project.edit("snippets/chapter/one.py", "triple", "threefold")
+    renaming = Renaming(old, project.root)
+    executed = "kernels.base:triple kernels.other:triple kernels.other.triple triple"
+    assert renaming.apply(executed) == "kernels.base:threefold kernels.other:triple kernels.other.triple triple"
+    assert carry_over(old, project.root, renaming) == ["one"]
+
+
+def test_a_parameter_that_is_spelt_as_a_function_may_be_renamed(trees):
+    old, project = trees
+    (project.root / "kernels/base.py").write_text(OLD)
+    text = "def product(triple):\n    return triple\n"
+    (old / "kernels/other.py").write_text(text)
+    project.write("kernels/other.py", text.replace("triple", "factor"))
+    renaming = Renaming(old, project.root)
+    assert renaming.changed == {"triple": "factor"} and renaming.apply("triple") == "triple"
+
+
+@pytest.mark.parametrize(
+    "text, why",
+    [
+        (
+            OTHER.replace("import triple as of_base", "import threefold as triple").replace("of_base", "triple"),
+            "both called triple now",
+        ),
+        (
+            OTHER.replace("import triple", "import threefold").replace("return triple(", "return of_base("),
+            "triple is of_base there",
+        ),
+        (OTHER.replace("import triple", "import threefold").replace("triple(", "threefold("), "another origin"),
+        (OTHER, "triple is triple there and threefold elsewhere"),
+    ],
+    ids=["hidden", "the other", "captured by a parameter", "forgotten"],
+)
+def test_a_use_that_changes_from_one_to_the_other_is_refused(trees, text, why):
+    old, project = trees
+    (old / "kernels/other.py").write_text(OTHER)
+    project.write("kernels/other.py", text)
+    project.edit("snippets/chapter/one.py", "triple", "threefold")
+    with pytest.raises(RecordError, match=why):
+        Renaming(old, project.root)
+
+
+def test_a_formatter_may_sort_and_join_imports_again(trees):
+    old, project = trees
+    imports = "from kernels.base import PAIR, triple\nfrom kernels.base import triple as other\n"
+    (old / "kernels/other.py").write_text(imports + "RESULT = other(triple(1)), PAIR\n")
+    imports = "from kernels.base import threefold, PAIR, threefold as again\n"
+    project.write("kernels/other.py", imports + "RESULT = again(threefold(1)), PAIR\n")
+    project.edit("snippets/chapter/one.py", "triple", "threefold")
+    assert carry_over(old, project.root, Renaming(old, project.root)) == ["one"]
+
+
+def test_a_fixture_is_renamed_with_the_parameters_of_its_tests(trees):
+    old, project = trees
+    text = "import pytest\n\n\n@pytest.fixture\ndef number():\n    return 1\n"
+    text += "\n\ndef test_one(number):\n    assert number\n"
+    for root, changed in (old, text), (project.root, text.replace("def number", "def figure")):
+        (root / "tests/test_base.py").write_text(changed)
+    project.edit("snippets/chapter/one.py", "triple", "threefold")
+    with pytest.raises(RecordError, match="number is number there and figure elsewhere"):
+        Renaming(old, project.root)
+
+
 @pytest.mark.parametrize(
     "text, why",
     [
         (NEW.replace("3 * x", "4 * x"), "more than names: 3 is now 4"),
-        (NEW.replace("threefold(1)", "triple(1)"), "triple is triple there and threefold elsewhere"),
+        (NEW.replace("threefold(1)", "triple(1)"), "triple has another origin than triple had"),
         (OLD.replace("triple", "print"), ": triple is triple there and print elsewhere"),
         (
             NEW.replace("PAIR", "threefold"),
