@@ -64,7 +64,7 @@ def compares(table: str, **columns_or_rows: str | tuple) -> Callable:
     """Declares what a fact compares, columns or rows: see ``Fact``.
 
     ``@compares("what_limits.waits", columns=("threads", "memory"))``
-    ``@compares("first_kernel.growth", key_column="n", keys=(8192, 512), value_column="one_meeting")``
+    ``@compares("first_kernel.growth", key_column="n", keys=(8192, 512), value_column="one_pair")``
     """
     return lambda function: Fact(function.__name__, table, function, **columns_or_rows)
 

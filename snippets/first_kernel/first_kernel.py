@@ -82,17 +82,17 @@ table.show()
 
 # %% [markdown]
 # How the time grows. There are always 16384 words, in fewer and longer texts, so twice the N is
-# twice as many meetings of a query with a key. If a meeting cost the same at every N, the last
+# twice as many pairs of a query with a key. If a pair cost the same at every N, the last
 # column would be flat.
 
 # %% tags=["growth"]
-units = {"meetings": "million", "median": "ms", "p20": "ms", "p80": "ms", "one_meeting": "ps"}
-growth = Table("growth", n="", **units)
+columns = {"pairs": "million", "median": "ms", "p20": "ms", "p80": "ms", "one_pair": "ps"}
+growth = Table("growth", n="", **columns)
 for n in (256, 512, 1024, 2048, 4096, 8192) if on_gpu else ():
     q, k, v = torch.randn(3, 16384 // n, 2, n, 64, device=device).half()
-    meetings = 16384 * 2 * n
+    pairs = 16384 * 2 * n
     spent = device_time(partial(one_key_attention, q, k, v))
-    row = [n, meetings / 1e6, *spent, spent.median * 1e9 / meetings]
+    row = [n, pairs / 1e6, *spent, spent.median * 1e9 / pairs]
     growth.add(**dict(zip(growth.columns, row, strict=True)))
 if on_gpu:
     growth.show()

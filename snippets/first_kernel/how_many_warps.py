@@ -62,9 +62,9 @@ for n in (2048, 4096, 8192) if on_gpu else ():
     kernels[n, 4] = start(long, long, long, long.clone(), 4)
 for (n, warps), kernel in kernels.items() if on_gpu else ():
     keys, values = loops(kernel.asm["sass"])
-    meeting = keys + values
-    row = {kind: sum(meeting[name] for name in names) for kind, names in NAMES.items()}
-    counts.add(n=n, warps=warps, all=meeting.total(), **row)
+    pair = keys + values
+    row = {kind: sum(pair[name] for name in names) for kind, names in NAMES.items()}
+    counts.add(n=n, warps=warps, all=pair.total(), **row)
 counts.show() if on_gpu else print("No GPU here, so nothing was compiled for one.")
 
 # %% [markdown]
@@ -74,11 +74,11 @@ counts.show() if on_gpu else print("No GPU here, so nothing was compiled for one
 # Registers are those of a thread; spilled are those that didn't fit, and live in memory.
 
 # %% tags=["times"]
-units = {"median": "ms", "ratio": "", "low": "", "high": "", "registers": "", "spilled": ""}
-times = Table("times", n="", head_dim="", warps="", **units)
+columns = {"median": "ms", "ratio": "", "low": "", "high": "", "registers": "", "spilled": ""}
+times = Table("times", n="", head_dim="", warps="", **columns)
 settings = [(32, 16, 512, 128), (8, 2, 2048, 64), (1, 1, 8192, 64)]
 for batch, heads, n, d in settings if on_gpu else ():
-    q, k, v = torch.randn(3, batch, heads, n, d, device=device).bfloat16()
+    q, k, v = torch.randn(3, batch, heads, n, d, device=device).half()
     out = torch.empty_like(q)
     forms = {warps: partial(start, q, k, v, out, warps) for warps in WARPS}
     rounds = time_in_rounds(forms, count=30)

@@ -35,8 +35,8 @@ for n, head_dim, heads, warps, texts in settings if counts else ():
 busy.show() if counts else print("No GPU with ncu here, so nothing to count.")
 
 # %% [markdown]
-# The same by meeting: the clocks that an SM has for one, with however many others run beside
-# it, and for how many of them each unit works.
+# The same for a pair of a query and a key: the clocks that an SM has for one, with however many
+# others run beside it, and for how many of them each unit works.
 
 # %% tags=["clocks"]
 units = ["issue", "lsu", "data_path", "alu"]

@@ -245,7 +245,7 @@ def bill(board: Board) -> None:
 
 def cure(board: Board) -> None:
     one_key, blocks, flash = (milliseconds(f"{form}_attention", 128) for form in ("one_key", "key_blocks", "flash"))
-    found = {row["n"]: row["one_meeting"] for row in records.table("first_kernel", "growth")}
+    found = {row["n"]: row["one_pair"] for row in records.table("first_kernel", "growth")}
     n = max(found)
     board.step(
         f"The times: today {one_key:.0f} ms; many keys, chapter 6, {blocks:.0f}; many queries, tensor cores and no row,"
