@@ -207,7 +207,7 @@ function says(state) {
   const each = queue(warps).length;
   if (state.step) return warps === 1 ? `${WHY[1]} ${each} clocks in all.` : `${warps} · ${each} = ${clocks(warps)} clocks. ${WHY[warps]}`;
   if (warps === 8)
-    return `The score adds up 128 numbers, which four warps hold: 11. The row is in all eight: 12. So each warp has 11 + 12 + 2 = ${each} instructions.`;
+    return `Four warps hold the key: 11. The row is in all eight: 12. So 11 + 12 + 2 = ${each} for each warp.`;
   const wait = warps === 1 ? "One warp waits, with" : `${warps} warps wait, each with`;
   return `${wait} ${each} instructions for the LSU. It starts one in a clock.`;
 }
@@ -219,10 +219,11 @@ export default {
   lastStep: () => 1,
   next: () => "Run a pair",
   again: (state) => {
-    const other = state.warps > 1 ? state.warps / 2 : 8;
+    const done = kept(state).split(",");
+    const other = [2, 1, 8, 4].find((warps) => !done.includes(String(warps))) ?? (state.warps > 1 ? state.warps / 2 : 8);
     return [`With ${pluralize(other, "warp")}`, choose(state, other)];
   },
-  done: (state) => kept(state).includes("4"), // of four warps the caption tells
+  done: (state) => read(state) === 4, // of which the caption tells
   meanwhile: () => "One instruction in a clock, whichever warp it comes from.",
   duration: (state) => (clocks(read(state)) + multiplications(read(state)) / 2 - START) * CLOCK,
 };

@@ -207,7 +207,7 @@ function drawNames(program, { step: { held } }, at) {
     [...VECTORS, row ?? ROWS[0]].map((name) => {
       const { x, y, width } = at.held(program, name, 0);
       const wide = ROWS.includes(name) ? PLACES * width : width;
-      return text(x + wide / 2, y - 6, `small middle ${held[name] ? lookOf(name) : "soft"}`, name === "scores" ? "scores, no 1/√d" : name);
+      return text(x + wide / 2, y - 6, `small middle ${held[name] ? lookOf(name) : "soft"}`, name);
     }),
     SIGNS.filter(([name]) => held[name] && (held.key || name !== "scores")).map(([name, sign]) =>
       text(at.held(program, name, 0).x - at.gap / 2, middle, "middle soft", sign),

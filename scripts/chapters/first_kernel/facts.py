@@ -29,32 +29,6 @@ def a_pair_in_a_long_row(rows: list[dict]) -> str:
     return phrases.rough_multiple(phrases.with_margin(clocks[8192] / clocks[512], "quotient_of_other_times"))
 
 
-@compares(
-    "prefill_speed.forward_128",
-    key_column="form",
-    keys=("key_blocks_attention", "flash_attention"),
-    value_column="median",
-)
-def many_queries(rows: list[dict]) -> str:
-    """Says how much faster many queries at a time are than blocks of keys for one, in texts of 512 words."""
-    spent = {row["form"]: row["median"] for row in rows if row["n"] == 512 and not row["causal"]}
-    ratio = spent["key_blocks_attention"] / spent["flash_attention"]
-    return phrases.lower_bound(phrases.with_margin(ratio, "quotient_of_other_times"))
-
-
-@compares(
-    "prefill_speed.forward_128",
-    key_column="form",
-    keys=("one_key_attention", "attention"),
-    value_column="median",
-)
-def slower_than_three_lines(rows: list[dict]) -> str:
-    """Says how many times as long as the three lines of PyTorch the kernel takes, in texts of 512 words."""
-    spent = {row["form"]: row["median"] for row in rows if row["n"] == 512 and not row["causal"]}
-    ratio = spent["one_key_attention"] / spent["attention"]
-    return phrases.lower_bound(phrases.with_margin(ratio, "quotient_of_other_times"))
-
-
 @compares("what_limits.waits", columns=("other_threads", "memory"))
 def waits_for_threads(rows: list[dict]) -> str:
     """Says how much longer than for memory a warp of four waits for a number from another thread, at 512 words."""

@@ -1,34 +1,39 @@
-"""Lines of an SM's clocks for a pair: the time, and how long two of its units work, counted and worked out by hand."""
+"""Clocks of an SM for a pair of a query and a key: the time, and how long its units work, worked out and counted."""
 
 import plotly.graph_objects as go
 
 from scripts import records
 from scripts.chapters import plot
+from scripts.chapters.first_kernel import worked
 
 LINES = {  # the column of the table -> its line
     "all": plot.Style("time", "accent"),
     "lsu": plot.Style("LSU", "ink"),
-    "alu": plot.Style("ALU", "soft", symbol="square"),
+    "alu": plot.Style("ALU", "ink", symbol="square"),
+    "issue": plot.Style("schedulers", "soft", symbol="diamond"),
 }
 
 
-def draw(column: str, by_hand: dict[str, list[float]], xaxis: dict, yaxis: dict, **setting: int) -> go.Figure:
+def clocks_by_hand(warps: int) -> dict[str, float]:
+    """Returns what each unit has to do for a pair, in texts of 512 words: by the column of the table."""
+    (compiled,) = plot.rows_with(records.table("how_many_warps", "compiled"), n=512, warps=warps)
+    issue = compiled["all"] * warps / worked.SCHEDULED
+    return {"lsu": worked.load_store_clocks(warps), "alu": worked.alu_clocks(warps), "issue": issue}
+
+
+def draw(column: str, by_hand: list[dict[str, float]], xaxis: dict, yaxis: dict, **setting: int) -> go.Figure:
     """Draws a line for each unit and one for the time, over a column of the rows with this setting.
 
-    by_hand: the column of a unit -> what was worked out for each row, as hollow points around those that were counted
+    by_hand: for each row what was worked out, by unit; hollow points around those that were counted
     """
     rows = plot.rows_with(records.table("what_limits", "clocks"), **setting)
     x = [row[column] for row in rows]
     fig = go.Figure()
-    for name, style in LINES.items():
-        y = [row[name] for row in rows]
-        fig.add_scatter(x=x, y=y, **style.scatter(f"%{{x}} {column_name(column)}, %{{name}}: %{{y:.0f}} clocks"))
-    for name, y in by_hand.items():
-        ring = LINES[name]._replace(predicted=True)
+    for unit, style in LINES.items():
+        hover = f"%{{x}} {'words' if column == 'n' else column}, %{{name}}: %{{y:.0f}} clocks"
+        fig.add_scatter(x=x, y=[row[unit] for row in rows], **style.scatter(hover))
+    for unit in by_hand[0] if by_hand else ():
+        ring = LINES[unit]._replace(predicted=True)
         point = ring.scatter("%{name}, by hand: %{y:.0f} clocks", "markers", size=15, named=None)
-        fig.add_scatter(x=x, y=y, **point)
-    return plot.finish(fig, 320, xaxis=xaxis, yaxis=yaxis)
-
-
-def column_name(column: str) -> str:
-    return "words" if column == "n" else column
+        fig.add_scatter(x=x, y=[clocks[unit] for clocks in by_hand], **point)
+    return plot.finish(fig, 360, xaxis=xaxis, yaxis=yaxis)

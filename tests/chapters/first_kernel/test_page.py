@@ -7,6 +7,8 @@ import pytest
 from triton import cdiv
 
 from kernels.bench.hardware import H200
+from scripts import records
+from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
 from scripts.records import ROOT
 from tests.chapters.three_words import K, Q, S
@@ -110,3 +112,19 @@ def test_the_page_has_the_clocks_that_the_units_work():
     assert f"= **{worked.milliseconds(lsu):.1f} ms**" in page and f"= **{worked.milliseconds(alu):.1f} ms**" in page
     assert f"2 · 5 + 2 = {worked.load_store_clocks(1)}." in page
     assert f"8 · 25 = {worked.load_store_clocks(8)}," in page
+
+
+@pytest.mark.parametrize("drawing", ["times", "times-wide"])
+def test_the_first_bars_are_as_long_as_the_times(drawing):
+    sliver, bar = (float(wide) for wide in re.findall(r'<rect x="0" y="\d+" width="([\d.]+)"', source(drawing)))
+    setting = {"n": 512, "causal": False, "direction": "forward"}
+    rows = plot.rows_with(records.table("prefill_speed", "forward_128"), **setting)
+    spent = {row["form"]: row["median"] for row in rows}
+    assert bar / sliver == pytest.approx(spent["one_key_attention"] / spent["attention"], rel=0.1)
+
+
+def test_the_drawn_sum_has_the_instructions_that_are_counted():
+    within, handed, across, back = worked.SUM_STEPS
+    assert handed == back == len(["write", "read"])
+    labels = drawing_text("first-kernel-sum")
+    assert f"{within} shuffles" in labels and f"{across} shuffles" in labels and labels.count("write, read") == 2

@@ -56,8 +56,7 @@ def guess(piece, table: str):
 
 def test_the_captions_are_of_one_line(pieces):
     asked, told = re.search(r'caption="(.*?) \| (.*?)"\}\none_head', PAGE.read_text()).groups()
-    asked = re.sub(r"\[(.*?)\]\{fact=\w+\}", r"\1", asked)
-    assert 40 <= len(asked) <= 85 and 40 <= len(told) <= 85 and asked.endswith(".") and told.endswith("?")
+    assert 40 <= len(asked) <= 85 and 40 <= len(told) <= 85 and asked.endswith("?") and told.endswith("?")
 
 
 @pytest.mark.parametrize(
@@ -94,16 +93,10 @@ def test_before_it_runs_the_kernel_has_only_the_names_of_its_steps(pieces):
     assert lines == [0, 4, 4] and len(still(0).select(".hb-live__code > li > p")) == 5
 
 
-@pytest.mark.parametrize("width", ["narrow", "wide", "printed"])
-def test_where_scores_are_made_it_says_that_nothing_is_divided(pieces, width):
-    named = lambda step: [
-        text.text
-        for text in BeautifulSoup(pieces.draw_state("one_head", {"step": str(step)}), "html.parser").select(
-            f"svg.{width} text"
-        )
-    ]
-    assert named(0).count("scores, no 1/√d") == (width != "printed")
-    assert "Each key came and left a score (not divided by √d)" in pieces.draw_state("one_head", {"step": "2", "guess": "k"})
+def test_where_scores_are_made_it_says_that_nothing_is_divided(pieces):
+    assert "Each key came and left a score (not divided by √d)" in pieces.draw_state(
+        "one_head", {"step": "2", "guess": "k"}
+    )
 
 
 def test_on_a_phone_too_a_program_that_waits_says_so(open_piece):
@@ -161,7 +154,16 @@ def test_a_quick_thumb_sees_what_each_step_says_and_the_verdict(visit, hand):
     page.emulate_media(reduced_motion="no-preference")
     piece = start_piece(page, "one_head")
     seen = piece.evaluate(THUMB, hand == "keyboard")
-    starts = ("Query 0", "Program 0 has", "Exponentials", "Three values", "[6.33", "Its own", "[3.67", "Now the address")
+    starts = (
+        "Query 0",
+        "Program 0 has",
+        "Exponentials",
+        "Three values",
+        "[6.33",
+        "Its own",
+        "[3.67",
+        "Now the address",
+    )
     assert not [start for start in starts if not any(said.startswith(start) for said, _, _ in seen)]
     began = next(time for said, _, time in seen if said.startswith("[3.67"))
     ended = next(time for _, button, time in seen if button.startswith("Break"))
@@ -221,7 +223,8 @@ def test_a_guess_on_the_way_is_noted_until_the_next_step(open_piece):
 
 
 @pytest.mark.parametrize(
-    ("guess", "verdict"), [("vk", "K and V, yes. Each query"), ("kq", "Q was a wrong guess."), ("k", "K, yes. And V just")]
+    ("guess", "verdict"),
+    [("vk", "K and V, yes. Each query"), ("kq", "Q was a wrong guess."), ("k", "K, yes. And V just")],
 )
 def test_two_guesses_are_judged_together(pieces, guess, verdict):
     assert f">{verdict}" in pieces.draw_state("one_head", {"step": "7", "guess": guess}).replace("<!--", "")
