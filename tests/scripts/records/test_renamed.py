@@ -100,7 +100,20 @@ def test_a_parameter_that_is_spelt_as_a_function_may_be_renamed(trees):
     (old / "kernels/other.py").write_text(text)
     project.write("kernels/other.py", text.replace("triple", "factor"))
     renaming = Renaming(old, project.root)
-    assert renaming.changed == {"triple": "factor"} and renaming.apply("triple") == "triple"
+    changed = {"kernels.other:product:triple": "kernels.other:product:factor"}
+    assert renaming.changed == changed and renaming.apply("triple") == "triple"
+
+
+def test_a_parameter_that_a_call_names_is_renamed_wherever_it_is_written(trees):
+    old, project = trees
+    text = "def product(number):\n    return number\n\n\nRESULT = product(number=1)\n"
+    (old / "kernels/other.py").write_text(text)
+    project.edit("snippets/chapter/one.py", "triple", "threefold")
+    project.write("kernels/other.py", text.replace("number", "factor"))
+    assert Renaming(old, project.root).names["number"] == "factor"
+    project.write("kernels/other.py", text.replace("number", "factor", 2))
+    with pytest.raises(RecordError, match="factor has another origin than number had"):
+        Renaming(old, project.root)
 
 
 @pytest.mark.parametrize(
@@ -142,10 +155,12 @@ def test_a_fixture_is_renamed_with_the_parameters_of_its_tests(trees):
     old, project = trees
     text = "import pytest\n\n\n@pytest.fixture\ndef number():\n    return 1\n"
     text += "\n\ndef test_one(number):\n    assert number\n"
-    for root, changed in (old, text), (project.root, text.replace("def number", "def figure")):
-        (root / "tests/test_base.py").write_text(changed)
+    (old / "tests/test_base.py").write_text(text)
     project.edit("snippets/chapter/one.py", "triple", "threefold")
-    with pytest.raises(RecordError, match="number is number there and figure elsewhere"):
+    project.write("tests/test_base.py", text.replace("number", "figure"))
+    assert Renaming(old, project.root).names["tests.test_base:number"] == "tests.test_base:figure"
+    project.write("tests/test_base.py", text.replace("def number", "def figure"))
+    with pytest.raises(RecordError, match="number has another origin than number had"):
         Renaming(old, project.root)
 
 
