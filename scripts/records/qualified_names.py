@@ -16,23 +16,31 @@ def qualify_all(trees: dict[str, ast.Module]) -> None:
     or class stays there, too. Imports of one module that follow one another become one, since a formatter parts and
     joins them by their names.
     """
-    said: set[str] = set()  # as a keyword, or as a text or a field, which may become one
+    keywords: set[str] = set()
+    texts: dict[str, set[str]] = {module: set() for module in trees}  # of it and what imports it; may become keywords
     fixtures: dict[str, set[str]] = {}
     for module, tree in trees.items():
         _join_imports(tree)
         fixtures[module] = {node.name for node in _outside_functions(tree) if _is_fixture(node)}
+        imported, said = {module}, set()
         for node in ast.walk(tree):
             if isinstance(node, ast.keyword):
-                said.add(node.arg or "")
+                keywords.add(node.arg or "")
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 said.add(node.value)
             elif isinstance(node, ast.ClassDef):
                 said.update(_bound(_outside_functions(node)))
+            elif isinstance(node, IMPORTS):
+                imported |= {alias.name for alias in node.names}
+                if isinstance(node, ast.ImportFrom):
+                    imported |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
+        for name in imported & trees.keys():
+            texts[name] |= said
     for module, tree in trees.items():
         folders = module.split(".")[:-1]
         around = (".".join([*folders[:depth], "conftest"]) for depth in range(1, len(folders) + 1))
         visible = {name: place for place in [*around, module] for name in fixtures.get(place, ())}
-        _Qualifier(tree, module, trees, said, visible).visit(tree)
+        _Qualifier(tree, module, trees, keywords | texts[module], visible).visit(tree)
 
 
 def _join_imports(tree: ast.Module) -> None:
