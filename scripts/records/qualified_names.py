@@ -11,7 +11,7 @@ INNER_SCOPES = FUNCTIONS | ast.Lambda | ast.ClassDef | ast.ListComp | ast.SetCom
 def qualify_all(trees: dict[str, ast.Module]) -> None:
     """Writes ``module:name`` in place of each name that a module defines or imports, in the trees of all modules.
 
-    A parameter that no call names becomes ``module:function:name``, and that of a test is the fixture. All others stay:
+    A parameter that no call names becomes ``module:number of its function:name``, and that of a test is the fixture. All others stay:
     what a function assigns, attributes of objects. A name that means two things anywhere within an outermost function
     or class stays there, too. Imports of one module that follow one another become one, since a formatter parts and
     joins them by their names.
@@ -64,7 +64,7 @@ class _Qualifier(ast.NodeTransformer):
         self, tree: ast.Module, module: str, modules: Container[str], said: set[str], fixtures: dict[str, str]
     ):
         self._module, self._modules, self._said, self._fixtures = module, modules, said, fixtures
-        self._at_module_level = True
+        self._at_module_level, self._functions = True, 0
         outside = [*_outside_functions(tree)]
         self._names = dict.fromkeys({*_imported(outside), *_bound(outside)}, module)  # each with what it belongs to
         self._imported_modules: dict[str, str] = {}  # by the name that they have in this module
@@ -78,6 +78,7 @@ class _Qualifier(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> ast.AST:
         if isinstance(node, FUNCTIONS | ast.ClassDef) and self._at_module_level:
+            self._functions += 1
             around, inside = self._names, [each for each in ast.walk(node) if each is not node]
             names = around | dict.fromkeys(_imported(inside), self._module)
             bound = {*_bound(inside)}
@@ -103,7 +104,7 @@ class _Qualifier(ast.NodeTransformer):
             return {name: self._fixtures[name] for name in own & self._fixtures.keys()}
         if function.name.startswith("pytest_"):
             return {}
-        return dict.fromkeys(own - self._said, f"{self._module}:{function.name}")
+        return dict.fromkeys(own - self._said, f"{self._module}:{self._functions}")
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         node.id = self._qualified(node.id)

@@ -96,12 +96,15 @@ def test_of_two_that_are_spelt_alike_one_may_be_renamed(trees):
 def test_a_parameter_that_is_spelt_as_a_function_may_be_renamed(trees):
     old, project = trees
     (project.root / "kernels/base.py").write_text(OLD)
-    text = "def product(triple):\n    return triple\n"
+    text = "def product(triple, by):\n    return triple * by\n"
     (old / "kernels/other.py").write_text(text)
-    project.write("kernels/other.py", text.replace("triple", "factor"))
+    project.write("kernels/other.py", text.replace("triple", "factor").replace("product", "times"))
     renaming = Renaming(old, project.root)
-    changed = {"kernels.other:product:triple": "kernels.other:product:factor"}
-    assert renaming.changed == changed and renaming.apply("triple") == "triple"
+    function = {"kernels.other:product": "kernels.other:times"}
+    assert (
+        renaming.changed == function | {"kernels.other:1:triple": "kernels.other:1:factor"}
+        and renaming.apply("triple") == "triple"
+    )
 
 
 def test_a_parameter_that_a_call_names_is_renamed_wherever_it_is_written(trees):
