@@ -11,10 +11,10 @@ INNER_SCOPES = FUNCTIONS | ast.Lambda | ast.ClassDef | ast.ListComp | ast.SetCom
 def qualify_all(trees: dict[str, ast.Module]) -> None:
     """Writes ``module:name`` in place of each name that a module defines or imports, in the trees of all modules.
 
-    A parameter that no call names becomes ``module:number of its function:name``, and that of a test is the fixture. All others stay:
-    what a function assigns, attributes of objects. A name that means two things anywhere within an outermost function
-    or class stays there, too. Imports of one module that follow one another become one, since a formatter parts and
-    joins them by their names.
+    A parameter that no call names becomes ``module:number of its function:name``, and that of a test is the fixture.
+    All others stay: what a function assigns, attributes of objects. A name that means two things anywhere within an
+    outermost function or class stays there, too. Imports of one module that follow one another become one, since a
+    formatter parts and joins them by their names.
     """
     keywords: set[str] = set()
     texts: dict[str, set[str]] = {module: set() for module in trees}  # of it and what imports it; may become keywords
