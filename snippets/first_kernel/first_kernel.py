@@ -86,8 +86,8 @@ table.show()
 # column would be flat.
 
 # %% tags=["growth"]
-units = {"meetings": "million", "median": "ms", "p20": "ms", "p80": "ms", "one_meeting": "ps"}
-growth = Table("growth", n="", **units)
+columns = {"meetings": "million", "median": "ms", "p20": "ms", "p80": "ms", "one_meeting": "ps"}
+growth = Table("growth", n="", **columns)
 for n in (256, 512, 1024, 2048, 4096, 8192) if on_gpu else ():
     q, k, v = torch.randn(3, 16384 // n, 2, n, 64, device=device).half()
     meetings = 16384 * 2 * n

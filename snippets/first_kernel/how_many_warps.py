@@ -74,8 +74,8 @@ counts.show() if on_gpu else print("No GPU here, so nothing was compiled for one
 # Registers are those of a thread; spilled are those that didn't fit, and live in memory.
 
 # %% tags=["times"]
-units = {"median": "ms", "ratio": "", "low": "", "high": "", "registers": "", "spilled": ""}
-times = Table("times", n="", head_dim="", warps="", **units)
+columns = {"median": "ms", "ratio": "", "low": "", "high": "", "registers": "", "spilled": ""}
+times = Table("times", n="", head_dim="", warps="", **columns)
 settings = [(32, 16, 512, 128), (8, 2, 2048, 64), (1, 1, 8192, 64)]
 for batch, heads, n, d in settings if on_gpu else ():
     q, k, v = torch.randn(3, batch, heads, n, d, device=device).bfloat16()
