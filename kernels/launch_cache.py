@@ -94,28 +94,28 @@ def entry_for(tensors: Sequence[Tensor | None], *options: object) -> dict | None
     if INTERPRETED:
         return {}
     try:
-        entry = ENTRIES.get(key := tuple(key_parts))
+        launch_entry = ENTRIES.get(key := tuple(key_parts))
     except TypeError:  # an option such as a list
         return {}
-    if entry is None:
-        entry = {}
+    if launch_entry is None:
+        launch_entry = {}
         if OPTION_TYPES.issuperset(types):
             if len(ENTRIES) >= MAX_ENTRIES:
                 ENTRIES.clear()
-            ENTRIES[key] = entry
-    return entry
+            ENTRIES[key] = launch_entry
+    return launch_entry
 
 
 INTERPRETED = knobs.runtime.interpret  # then kernels aren't JITFunctions, and nothing is cached
 
 
-def memoized(entry: dict | None, name: Hashable, compute: Callable[[], Any]) -> Any:
+def memoized(launch_entry: dict | None, name: Hashable, compute: Callable[[], Any]) -> Any:
     """Returns what ``compute`` gave for such a call, or gives now.  Errors aren't cached."""
-    if entry is None:
+    if launch_entry is None:
         return compute()
-    if name not in entry:
-        entry[name] = compute()
-    return entry[name]
+    if name not in launch_entry:
+        launch_entry[name] = compute()
+    return launch_entry[name]
 
 
 def gradient_is_wanted(*tensors: Tensor) -> bool:
@@ -125,14 +125,14 @@ def gradient_is_wanted(*tensors: Tensor) -> bool:
 
 def launch(
     kernel: JITFunction,
-    entry: dict | None,
+    launch_entry: dict | None,
     extra_key: Hashable,
     tensors: Sequence[Tensor | None],
     prepare: Callable[[], tuple[tuple[int, ...], tuple, dict]],
 ) -> CompiledKernel:
     """Starts a kernel on the device of the first tensor, and returns the compiled kernel.
 
-    entry, extra_key: together, everything that ``prepare`` depends on except addresses
+    launch_entry, extra_key: together, everything that ``prepare`` depends on except addresses
     tensors: those whose addresses the kernel gets, as pointers or in descriptors, in the order
     of the arguments
     prepare: returns the grid, the positional arguments, and the named ones with the options
@@ -146,18 +146,18 @@ def launch(
     device = tensors[0].get_device()  # -1 on a CPU
     if device >= 0 and device != torch.cuda.current_device():
         with torch.cuda.device(device):
-            return launch(kernel, entry, extra_key, tensors, prepare)
-    if entry and (cached := entry.get((id(kernel), extra_key))) is not None:
+            return launch(kernel, launch_entry, extra_key, tensors, prepare)
+    if launch_entry and (cached := launch_entry.get((id(kernel), extra_key))) is not None:
         return cached(tensors)
     grid, arguments, options = prepare()
     compiled = kernel[grid](*arguments, **options)
-    if entry is not None and isinstance(kernel, JITFunction) and has_launcher(compiled):
+    if launch_entry is not None and isinstance(kernel, JITFunction) and has_launcher(compiled):
         names = kernel.arg_names[len(arguments) :]
         arguments = [*arguments, *(options[name] for name in names)]
         if (slots := address_slots_of(arguments, tensors)) is not None:
             # CachedLaunch holds the kernel, so no other kernel can get its id.
             cached = CachedLaunch(kernel, compiled, (*grid, 1, 1)[:3], slots, arguments)
-            entry[id(kernel), extra_key] = cached
+            launch_entry[id(kernel), extra_key] = cached
     return compiled
 
 

@@ -175,7 +175,8 @@ def pip(*arguments: str | Path) -> None:
 
 def install_locked(group: str) -> None:
     """The packages that requirements/GROUP.txt lists; pip refuses another file, and a package that it does not list."""
-    pip("install", "--require-hashes", "--requirement", ROOT / "requirements" / f"{group}.txt")
+    quiet = [] if group == "torch" else ["--quiet"]  # torch is gigabytes: who waits for them sees them come
+    pip("install", *quiet, "--require-hashes", "--requirement", ROOT / "requirements" / f"{group}.txt")
 
 
 def install_torch() -> None:

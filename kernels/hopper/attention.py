@@ -88,30 +88,34 @@ def hopper_attention(
     is no Hopper.
     """
     # Check.  Calls like an earlier one find in its entry what was computed then.
-    entry = entry_for((q, k, v), is_causal, scale, enable_gqa)
-    scale = memoized(entry, "scale", lambda: check_call(q, k, v, is_causal, scale, enable_gqa))
+    launch_entry = entry_for((q, k, v), is_causal, scale, enable_gqa)
+    scale = memoized(
+        launch_entry, "scale", lambda: check_call(q, k, v, is_causal, scale, enable_gqa)
+    )
     if scale < TINY:
         # The kernel takes the maximum before it scales: its scale must be above 0, in FP32 too.
         if scale < 0:
             q, scale = -q, -scale
         if scale < TINY:
             q, scale = 0 * q, 1.0
-        entry = entry_for((q, k, v), is_causal, scale)
+        launch_entry = entry_for((q, k, v), is_causal, scale)
 
     # Plan.
     if plan is None:
-        plan = memoized(entry, "plan", lambda: plan_for(q.shape[-1], is_causal, q.shape[-2]))
+        plan = memoized(
+            launch_entry, "plan", lambda: plan_for(q.shape[-1], is_causal, q.shape[-2])
+        )
     check_plan(plan)
 
     # Launch.  Where torch traces or maps, through an operator that it knows.
     needs_gradient = gradient_is_wanted(q, k, v)
     with_lse = return_lse or needs_gradient
-    if entry is None:
+    if launch_entry is None:
         out, lse = hopper_forward(q, k, v, is_causal, scale, with_lse, [int(x) for x in plan])
     elif needs_gradient:
-        out, lse = Attention.apply(q, k, v, is_causal, scale, with_lse, plan, entry)
+        out, lse = Attention.apply(q, k, v, is_causal, scale, with_lse, plan, launch_entry)
     else:
-        out, lse = forward(q, k, v, is_causal, scale, with_lse, plan, entry)
+        out, lse = forward(q, k, v, is_causal, scale, with_lse, plan, launch_entry)
     return (out, lse) if return_lse else out
 
 
@@ -126,13 +130,13 @@ def check_call(
 
 def forward(
     q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float, with_lse: bool,
-    plan: Plan, entry: dict | None,
+    plan: Plan, launch_entry: dict | None,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     """Returns the output, and lse or None, of checked arguments; scale is above 0."""
     out, lse = empty_outputs(q, with_lse)
     if out.numel() == 0 or k.shape[-2] == 0:
         return out.zero_(), lse if lse is None else lse.fill_(-torch.inf)
-    launch(q, k, v, out, lse, is_causal, scale, plan, entry)
+    launch(q, k, v, out, lse, is_causal, scale, plan, launch_entry)
     return out, lse
 
 
@@ -145,8 +149,8 @@ def hopper_forward(
     q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float, with_lse: bool,
     plan: list[int],
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    entry = entry_for((q, k, v), is_causal, scale)
-    return tensors_of(*forward(q, k, v, is_causal, scale, with_lse, Plan(*plan), entry))
+    launch_entry = entry_for((q, k, v), is_causal, scale)
+    return tensors_of(*forward(q, k, v, is_causal, scale, with_lse, Plan(*plan), launch_entry))
 
 
 @hopper_forward.register_fake
@@ -174,15 +178,15 @@ def gradients(ctx, dout, dlse):
     dout = torch.zeros_like(out) if dout is None else dout
     deterministic = torch.are_deterministic_algorithms_enabled()
     arguments = (q, k, v, ctx.is_causal, ctx.scale, out, lse, dout, dlse, deterministic)
-    entry = None
+    launch_entry = None
     # The operator refuses to be differentiated once more; the function wouldn't notice.
     if not torch.is_grad_enabled():
-        entry = entry_for(
+        launch_entry = entry_for(
             (q, k, v, out, lse, dout, dlse), ctx.is_causal, ctx.scale, deterministic
         )
-    if entry is None:
+    if launch_entry is None:
         return *hopper_backward_operator(*arguments), None, None, None, None
-    return *hopper_gradients(*arguments, entry), None, None, None, None
+    return *hopper_gradients(*arguments, launch_entry), None, None, None, None
 
 
 hopper_forward.register_autograd(gradients, setup_context=setup_context)
@@ -211,7 +215,7 @@ def empty_outputs(q: Tensor, with_lse: bool) -> tuple[Tensor, Tensor | None]:
 
 def launch(
     q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor | None,
-    is_causal: bool, scale: float, plan: Plan, entry: dict | None = None,
+    is_causal: bool, scale: float, plan: Plan, launch_entry: dict | None = None,
 ) -> CompiledKernel:  # fmt: skip
     """Returns the compiled kernel, after starting it on checked arguments."""
 
@@ -236,4 +240,4 @@ def launch(
         return (programs,), arguments, options
 
     extra_key = (plan, lse is None)
-    return start(hopper_kernel, entry, extra_key, (q, k, v, out, lse), prepare)
+    return start(hopper_kernel, launch_entry, extra_key, (q, k, v, out, lse), prepare)

@@ -25,12 +25,12 @@ VALUES_PER_PROGRAM = 4096  # at most; 32 a thread
 
 
 def append_rows(
-    cache: KVCache, k: Tensor, v: Tensor, sequences: Tensor | None, entry: dict | None
+    cache: KVCache, k: Tensor, v: Tensor, sequences: Tensor | None, launch_entry: dict | None
 ) -> None:
     """Writes checked rows behind those that the cache has; doesn't change the cache's lengths.
 
     sequences: int32, the sequence of each batch entry of k and v; if None, all of them in order
-    entry: of the launch cache
+    launch_entry: of the launch cache
     """
     n, heads, new_tokens, head_dim = k.shape
     tensors = (
@@ -54,7 +54,7 @@ def append_rows(
         )  # fmt: skip
         return (programs, 2), arguments, options
 
-    launch(append_kernel, entry, sequences is None, tensors, prepare)
+    launch(append_kernel, launch_entry, sequences is None, tensors, prepare)
 
 
 def check_rows(cache: KVCache, k: Tensor, v: Tensor, n: int) -> None:

@@ -193,17 +193,17 @@ class KVCache:
         capturing = self._is_capturing()
         indices = range(self.batch) if sequences is None else self._check_sequences(sequences)
         scales, gradients = (self.key_scale, self.value_scale), torch.is_grad_enabled()
-        entry = entry_for((k, v), len(indices), gradients, *scales, *self.launch_key)
-        memoized(entry, "rows", lambda: check_rows(self, k, v, len(indices)))
+        launch_entry = entry_for((k, v), len(indices), gradients, *scales, *self.launch_key)
+        memoized(launch_entry, "rows", lambda: check_rows(self, k, v, len(indices)))
         new_tokens = k.shape[2]
         if not capturing:
             self._check_capacity(indices, new_tokens)
         if k.numel() == 0:
             return
         if k.stride(-1) != 1 or v.stride(-1) != 1:
-            k, v, entry = k.contiguous(), v.contiguous(), None
+            k, v, launch_entry = k.contiguous(), v.contiguous(), None
         indices_on_device = None if sequences is None else _upload(indices, self.device)
-        append_rows(self, k, v, indices_on_device, entry)
+        append_rows(self, k, v, indices_on_device, launch_entry)
         if capturing:  # a token without a page wasn't written, so don't count it
             torch.minimum(self.lengths + new_tokens, self.capacities, out=self.lengths)
             return

@@ -89,8 +89,8 @@ def decode_attention(
     Raises a ValueError or TypeError that names the argument, also for a tensor that requires a
     gradient, and for one on a CPU outside Triton's interpreter.
     """
-    entry = launch_entry(q, cache, scale, portable)
-    scale = memoized(entry, "scale", lambda: check_query(q, cache, scale))
+    launch_entry = decode_entry(q, cache, scale, portable)
+    scale = memoized(launch_entry, "scale", lambda: check_query(q, cache, scale))
     batch, heads, new_tokens, head_dim = q.shape
     out = torch.empty_like(q, memory_format=torch.contiguous_format)
     # Slicing q.shape would take longer.
@@ -100,25 +100,27 @@ def decode_attention(
     q = q.contiguous()
     score_scale = scale * cache.key_scale * math.log2(math.e)  # the kernels use exp2, not exp
     group = heads // cache.kv_heads
-    use_hopper = not portable and memoized(entry, "hopper", lambda: hopper_supports(q, cache))
+    use_hopper = not portable and memoized(
+        launch_entry, "hopper", lambda: hopper_supports(q, cache)
+    )
     if use_hopper:
         rows = 8 if group * new_tokens <= 8 else 16
         read_cache, block_k = hopper_decode_parts, keys_per_tile(cache)
         programs = memoized(
-            entry, hopper_program_count, lambda: hopper_program_count(cache, rows)
+            launch_entry, hopper_program_count, lambda: hopper_program_count(cache, rows)
         )
     else:
         read_cache, rows, block_k = decode_parts, ROWS, BLOCK_K
-        programs = memoized(entry, program_count, lambda: program_count(q))
+        programs = memoized(launch_entry, program_count, lambda: program_count(q))
     # At most two heads of a piece are incomplete: the one it begins in, and the one it ends in.
     part_out = torch.empty(programs, 2, rows, head_dim, device=q.device)
     part_lse = torch.empty(programs, 2, rows, device=q.device)
-    read_cache(q, cache, out, lse, part_out, part_lse, score_scale, rows, entry)
-    merge(cache, out, lse, part_out, part_lse, block_k, use_hopper, entry)
+    read_cache(q, cache, out, lse, part_out, part_lse, score_scale, rows, launch_entry)
+    merge(cache, out, lse, part_out, part_lse, block_k, use_hopper, launch_entry)
     return (out, lse) if return_lse else out
 
 
-def launch_entry(q: Tensor, cache: KVCache, scale: float | None, portable: bool) -> dict | None:
+def decode_entry(q: Tensor, cache: KVCache, scale: float | None, portable: bool) -> dict | None:
     """Returns the launch cache's entry for such a query and KV cache."""
     if not isinstance(cache, KVCache):
         return None  # check_query will name it
@@ -189,14 +191,14 @@ def program_count(q: Tensor) -> int:
 
 def decode_parts(
     q: Tensor, cache: KVCache, out: Tensor, lse: Tensor, part_out: Tensor, part_lse: Tensor,
-    score_scale: float, rows: int, entry: dict | None,
+    score_scale: float, rows: int, launch_entry: dict | None,
 ) -> None:  # fmt: skip
     """Reads the cache; writes the rows that met all their keys, and the parts of the others.
 
     score_scale: turns a product of codes into an exponent of exp2
     out, lse: as ``decode_attention`` returns them
     part_out [programs, 2, rows, head_dim], part_lse [programs, 2, rows]: FP32, lse in base 2
-    entry: the launch cache's for this call, from ``launch_entry``
+    launch_entry: the launch cache's for this call, from ``decode_entry``
     """
     programs = part_out.shape[0]
     tensors = (
@@ -218,12 +220,12 @@ def decode_parts(
         )  # fmt: skip
         return (programs,), arguments, options
 
-    launch(decode_kernel, entry, programs, tensors, prepare)
+    launch(decode_kernel, launch_entry, programs, tensors, prepare)
 
 
 def merge(
     cache: KVCache, out: Tensor, lse: Tensor, part_out: Tensor, part_lse: Tensor,
-    block_k: int, use_pdl: bool, entry: dict | None,
+    block_k: int, use_pdl: bool, launch_entry: dict | None,
 ) -> None:  # fmt: skip
     """Merges the parts that ``decode_parts`` left into out and lse; no key gives 0 and -inf.
 
@@ -246,4 +248,4 @@ def merge(
         )  # fmt: skip
         return (batch * head_tiles, min(rows, group * new_tokens)), arguments, options
 
-    launch(merge_kernel, entry, (programs, block_k, use_pdl), tensors, prepare)
+    launch(merge_kernel, launch_entry, (programs, block_k, use_pdl), tensors, prepare)

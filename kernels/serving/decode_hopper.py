@@ -56,7 +56,7 @@ def hopper_program_count(cache: KVCache, rows: int) -> int:
 
 def hopper_decode_parts(
     q: Tensor, cache: KVCache, out: Tensor, lse: Tensor, part_out: Tensor, part_lse: Tensor,
-    score_scale: float, rows: int, entry: dict | None,
+    score_scale: float, rows: int, launch_entry: dict | None,
 ) -> None:  # fmt: skip
     """Does what ``decode.decode_parts`` does; a block has ``keys_per_tile`` keys."""
     programs, pages = part_out.shape[0], (cache.keys, cache.values)
@@ -80,7 +80,13 @@ def hopper_decode_parts(
         )  # fmt: skip
         return (programs,), arguments, options
 
-    launch(decode_hopper_kernel, entry, programs, (q, *pages, *scales, *other_tensors), prepare)
+    launch(
+        decode_hopper_kernel,
+        launch_entry,
+        programs,
+        (q, *pages, *scales, *other_tensors),
+        prepare,
+    )
 
 
 def make_descriptor(x: Tensor, rows: int, words: int) -> TensorDescriptor:

@@ -5,17 +5,42 @@ from collections.abc import Container, Iterable, Iterator
 
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 IMPORTS = ast.Import | ast.ImportFrom
+INNER_SCOPES = FUNCTIONS | ast.Lambda | ast.ClassDef | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
-def qualify(tree: ast.Module, module: str, modules: Container[str]) -> None:
-    """Writes ``module:name`` in place of each name that a module defines or imports, in a tree of this module.
+def qualify_all(trees: dict[str, ast.Module]) -> None:
+    """Writes ``module:name`` in place of each name that a module defines or imports, in the trees of all modules.
 
-    All others stay: parameters, what a function assigns, attributes of objects, a fixture, which is a parameter of its
-    tests. A name that means two things anywhere within an outermost function or class stays there, too. Imports of one
-    module that follow one another become one, since a formatter parts and joins them by their names.
+    A parameter that no call names becomes ``module:number of its function:name``, and that of a test is the fixture.
+    All others stay: what a function assigns, attributes of objects. A name that means two things anywhere within an
+    outermost function or class stays there, too. Imports of one module that follow one another become one, since a
+    formatter parts and joins them by their names.
     """
-    _join_imports(tree)
-    _Qualifier(tree, module, modules).visit(tree)
+    keywords: set[str] = set()
+    texts: dict[str, set[str]] = {module: set() for module in trees}  # of it and what imports it; may become keywords
+    fixtures: dict[str, set[str]] = {}
+    for module, tree in trees.items():
+        _join_imports(tree)
+        fixtures[module] = {node.name for node in _outside_functions(tree) if _is_fixture(node)}
+        imported, said = {module}, set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.keyword):
+                keywords.add(node.arg or "")
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                said.add(node.value)
+            elif isinstance(node, ast.ClassDef):
+                said.update(_bound(_outside_functions(node)))
+            elif isinstance(node, IMPORTS):
+                imported |= {alias.name for alias in node.names}
+                if isinstance(node, ast.ImportFrom):
+                    imported |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
+        for name in imported & trees.keys():
+            texts[name] |= said
+    for module, tree in trees.items():
+        folders = module.split(".")[:-1]
+        around = (".".join([*folders[:depth], "conftest"]) for depth in range(1, len(folders) + 1))
+        visible = {name: place for place in [*around, module] for name in fixtures.get(place, ())}
+        _Qualifier(tree, module, trees, keywords | texts[module], visible).visit(tree)
 
 
 def _join_imports(tree: ast.Module) -> None:
@@ -35,11 +60,13 @@ def _join_imports(tree: ast.Module) -> None:
 
 
 class _Qualifier(ast.NodeTransformer):
-    def __init__(self, tree: ast.Module, module: str, modules: Container[str]):
-        self._module, self._modules = module, modules
-        self._at_module_level = True
+    def __init__(
+        self, tree: ast.Module, module: str, modules: Container[str], said: set[str], fixtures: dict[str, str]
+    ):
+        self._module, self._modules, self._said, self._fixtures = module, modules, said, fixtures
+        self._at_module_level, self._functions = True, 0
         outside = [*_outside_functions(tree)]
-        self._names = {*_imported(outside), *_bound(outside)} - {node.name for node in outside if _is_fixture(node)}
+        self._names = dict.fromkeys({*_imported(outside), *_bound(outside)}, module)  # each with what it belongs to
         self._imported_modules: dict[str, str] = {}  # by the name that they have in this module
         for node in ast.walk(tree):
             if isinstance(node, IMPORTS):
@@ -51,14 +78,33 @@ class _Qualifier(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> ast.AST:
         if isinstance(node, FUNCTIONS | ast.ClassDef) and self._at_module_level:
+            self._functions += 1
             around, inside = self._names, [each for each in ast.walk(node) if each is not node]
-            self._names = (around | {*_imported(inside)}) - {*_bound(inside)}
+            names = around | dict.fromkeys(_imported(inside), self._module)
+            bound = {*_bound(inside)}
+            self._names = {name: of for name, of in names.items() if name not in bound}
+            self._names |= self._parameters(node) if isinstance(node, FUNCTIONS) else {}
             self._at_module_level = False
             super().generic_visit(node)
             self._names, self._at_module_level = around, True
             node.name = self._qualified(node.name)
             return node
         return super().visit(node)
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.arg = self._qualified(node.arg)
+        return self.generic_visit(node)
+
+    def _parameters(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, str]:
+        """Returns the parameters of an outermost function of which nothing else in it has the name."""
+        own = {node.arg for node in ast.iter_child_nodes(function.args) if isinstance(node, ast.arg)}
+        inner = [node for node in ast.walk(function) if isinstance(node, INNER_SCOPES) and node is not function]
+        own -= {name for scope in inner for name in _bound(ast.walk(scope))}
+        if _is_fixture(function) or function.name.startswith("test_"):
+            return {name: self._fixtures[name] for name in own & self._fixtures.keys()}
+        if function.name.startswith("pytest_"):
+            return {}
+        return dict.fromkeys(own - self._said, f"{self._module}:{self._functions}")
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         node.id = self._qualified(node.id)
@@ -84,7 +130,7 @@ class _Qualifier(ast.NodeTransformer):
         return node
 
     def _qualified(self, name: str) -> str:
-        return f"{self._module}:{name}" if name in self._names else name
+        return f"{self._names[name]}:{name}" if name in self._names else name
 
     def _module_that_is(self, node: ast.AST) -> str | None:
         """Returns the module that an expression names, or None."""

@@ -3,9 +3,9 @@
 Compares kernels/, snippets/ and tests/ of a commit with today's. If they differ only in names of their own, each
 renamed everywhere alike, then whatever was current at that commit gets today's hashes and names, and needs no GPU.
 Otherwise it says where they differ, and nothing is written. Files may not move. What a module defines may be renamed
-there and in its imports alone; a parameter or an attribute, wherever it's written. Run the tests as well: only they see
-a module's name that is reached otherwise, by `getattr` or as an attribute of a variable, and a method that an object
-from elsewhere shares.
+there and in its imports alone, a parameter that no call names in its function alone, a fixture with its tests; any
+other parameter, and an attribute, wherever it's written. Run the tests as well: only they see a module's name that is
+reached otherwise, by `getattr` or as an attribute of a variable, and a method that an object from elsewhere shares.
 """
 
 import ast
@@ -23,7 +23,7 @@ import nbformat
 
 from scripts.records import kernel_outcomes, record_file
 from scripts.records.digest import VERSIONED_FIELDS, Modules, significant_tree
-from scripts.records.qualified_names import qualify
+from scripts.records.qualified_names import qualify_all
 from scripts.records.reader import Reader, record_path
 from scripts.records.root import ROOT, RecordError, text_of
 
@@ -43,12 +43,14 @@ class Renaming:
         ]
         if differing := sorted(files[0] ^ files[1]):
             raise RecordError(f"{differing[0]} is on one side alone: a renaming moves no files")
-        modules = {_module_of(file): file for file in sorted(files[0])}
-        for module, file in modules.items():
-            trees = [significant_tree(text_of(root / file)) for root in (old, new)]
-            for tree in trees:
-                qualify(tree, module, modules)
-            self._compare(file, *trees)
+        trees = [
+            {_module_of(file): significant_tree(text_of(root / file)) for file in sorted(files[0])}
+            for root in (old, new)
+        ]
+        for of_root in trees:
+            qualify_all(of_root)
+        for file in sorted(files[0]):
+            self._compare(file, *(of_root[_module_of(file)] for of_root in trees))
         self.changed = {name: to for name, to in self.names.items() if name != to}
         self._new_words = self._renamed_words()
         self._refuse_unsafe()

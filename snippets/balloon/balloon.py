@@ -51,8 +51,8 @@ cards.show()
 # and fused what FlashAttention holds.
 
 # %% tags=["sentences"]
-units = dict.fromkeys(["expected", "peak", "fused"], "GiB")
-sentences = Table("sentences", sentences="", **units, out_of_memory="")
+columns = dict.fromkeys(["expected", "peak", "fused"], "GiB")
+sentences = Table("sentences", sentences="", **columns, out_of_memory="")
 count, peak = 1, 0
 while on_gpu and count <= 32 and peak is not None:
     qkv = torch.randn(3, count, 32, 4096, 64, device="cuda")

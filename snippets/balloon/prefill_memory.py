@@ -49,9 +49,9 @@ fused = {"flash_attention": flash_attention}
 fused |= {name: SDPA[name] for name in ("sdpa_flash", "sdpa_cudnn", "sdpa_efficient")}
 cases = {"forward": unfused | fused, "training": {"attention": attention} | fused}
 
-units = {"form": "", "passes": "", "n": "", "expected": "MiB", "peak": "MiB"}
-units |= {"out_of_memory": "", "against_sdpa": ""}
-tables = {passes: Table(passes, **units) for passes in cases}
+columns = {"form": "", "passes": "", "n": "", "expected": "MiB", "peak": "MiB"}
+columns |= {"out_of_memory": "", "against_sdpa": ""}
+tables = {passes: Table(passes, **columns) for passes in cases}
 for passes, forms in cases.items() if on_gpu else []:
     n, exhausted = 1024, set()
     while "attention" not in exhausted:
@@ -74,7 +74,7 @@ for passes, forms in cases.items() if on_gpu else []:
             count = eager_peak_bytes if name in unfused else fused_peak_bytes
             expected = None if training else mib(count(n, head_dim, element_bytes=2))
             row = [name, passes, n, expected, peak, peak is None, peak and peak / least]
-            tables[passes].add(**dict(zip(units, row, strict=True)))
+            tables[passes].add(**dict(zip(columns, row, strict=True)))
         n *= 2
 if on_gpu:
     print(f"{gib(torch.cuda.get_device_properties(0).total_memory):.1f} GiB on this GPU")

@@ -56,8 +56,8 @@ table.show()
 # stay level if it did not depend on N.
 
 # %% tags=["times"]
-units = {"median": "ms", "p20": "ms", "p80": "ms", "one_meeting": "ps"}
-times = Table("times", form="", n="", **units)
+columns = {"median": "ms", "p20": "ms", "p80": "ms", "one_meeting": "ps"}
+times = Table("times", form="", n="", **columns)
 for n in (256, 512, 1024, 2048, 4096, 8192) if on_gpu else ():
     q, k, v = torch.randn(3, 16384 // n, 2, n, 64, device="cuda").half()
     for form in (one_key_attention, key_blocks_attention):

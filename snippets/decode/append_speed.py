@@ -28,8 +28,8 @@ def fill(cache):
     cache.append(*kv)
 
 
-units = {"median": "ms", "p20": "ms", "p80": "ms", "moved": "TB/s", "copied": "TB/s"}
-append = Table("append", cache="", tokens="", **units, ratio="")
+columns = {"median": "ms", "p20": "ms", "p80": "ms", "moved": "TB/s", "copied": "TB/s"}
+append_times = Table("append", cache="", tokens="", **columns, ratio="")
 for format in ("bf16", "fp8", "nvfp4") if device == "cuda" else ():
     pages = torch.randperm(16 * n // 64).reshape(16, -1)
     cache = KVCache(pages, kv_heads=8, head_dim=128, format=format, device=device)
@@ -44,5 +44,5 @@ for format in ("bf16", "fp8", "nvfp4") if device == "cuda" else ():
             for x in (*fill_time, fill_speed, copy_speed, fill_speed / copy_speed)
         ),
     ]
-    append.add(**dict(zip(append.columns, row, strict=True)))
-append.show() if device == "cuda" else print("No GPU here, so no times.")
+    append_times.add(**dict(zip(append_times.columns, row, strict=True)))
+append_times.show() if device == "cuda" else print("No GPU here, so no times.")

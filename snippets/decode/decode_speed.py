@@ -44,9 +44,9 @@ del numbers
 # 100 stay.
 
 # %% tags=["decode"]
-units = dict.fromkeys(["batch", "heads", "n", "form", "cache"], "")
-units |= {"median": "ms", "read": "TB/s", "of_sum": "", "ratio": "", "error": "%"}
-decode = Table("decode", **units, p20="ms", p80="ms")
+columns = dict.fromkeys(["batch", "heads", "n", "form", "cache"], "")
+columns |= {"median": "ms", "read": "TB/s", "of_sum": "", "ratio": "", "error": "%"}
+decode = Table("decode", **columns, p20="ms", p80="ms")
 
 
 def side_by_side(q, layers):

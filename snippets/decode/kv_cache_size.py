@@ -21,8 +21,8 @@ caches = {
     for name in ("bf16", "fp16", "fp8", "nvfp4")
 }
 
-units = {"format": "", "scales": "bits/value", "all": "bits/value", "token": "B/layer"}
-formats = Table("formats", **units, smaller="times", cache="B")
+columns = {"format": "", "scales": "bits/value", "all": "bits/value", "token": "B/layer"}
+formats = Table("formats", **columns, smaller="times", cache="B")
 for name, cache in caches.items():
     values = cache.pages * cache.page_size * kv_heads * 2 * head_dim
     scales = [x for x in (cache.key_block_scales, cache.value_block_scales) if x is not None]
@@ -60,8 +60,8 @@ model.show()
 
 # %% tags=["last_page"]
 lengths = torch.arange(1, 4097)
-units = {"page_size": "tokens", "page": "KiB/layer", "mean_waste": "tokens"}
-last_page = Table("last_page", **units, worst_waste="tokens", share="%", page_table="KiB")
+columns = {"page_size": "tokens", "page": "KiB/layer", "mean_waste": "tokens"}
+last_page = Table("last_page", **columns, worst_waste="tokens", share="%", page_table="KiB")
 for page_size in (16, 32, 64, 128, 256):
     pages = 128 * 1024 // page_size
     table = torch.arange(pages).view(1, pages)

@@ -38,8 +38,8 @@ reads = {f"stride_{stride}": partial(strided_read, x, stride) for stride in stri
 reads["torch_sum"] = x.sum
 times = {name: device_time(read) for name, read in reads.items()} if on_gpu else {}
 
-units = {"median": "ms", "p20": "ms", "p80": "ms", "speed": "GB/s"}
-table = Table("reads", read="", **units, to_stride_1="", to_torch_sum="")
+columns = {"median": "ms", "p20": "ms", "p80": "ms", "speed": "GB/s"}
+table = Table("reads", read="", **columns, to_stride_1="", to_torch_sum="")
 for name, spent in times.items():
     speed = x.numel() * 4 / spent.median / 1e6
     ratios = [times[other].median / spent.median for other in ("stride_1", "torch_sum")]

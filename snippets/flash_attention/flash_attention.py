@@ -65,8 +65,8 @@ print(f"without the last 16 keys: {'within the budget' if passes else 'REJECTED'
 batch, heads, n, head_dim = shape = (1, 16, 4096, 128)
 forms = {attention: eager_peak_bytes, flash_attention: fused_peak_bytes}
 forms[scaled_dot_product_attention] = fused_peak_bytes
-units = {"predicted": "MiB", "peak": "MiB", "forward": "ms", "backward": "ms"}
-costs = Table("costs", form="", **units)
+columns = {"predicted": "MiB", "peak": "MiB", "forward": "ms", "backward": "ms"}
+costs = Table("costs", form="", **columns)
 q, k, v, dout = (torch.randn(shape, **factory_kwargs) if on_gpu else None for _ in range(4))
 for form, count in forms.items():
     cells = [form.__name__, mib(count(n, head_dim, 2, heads, batch)), None, None, None]

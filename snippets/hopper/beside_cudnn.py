@@ -53,9 +53,9 @@ errors.show() if on_hopper else print("No Hopper GPU here: nothing to check or t
 # round the clock of the SMs and the power are read, too: their median, the least and the most.
 
 # %% tags=["clocks"]
-units = dict.fromkeys(["clock", "clock_least", "clock_most"], "MHz")
-units |= dict.fromkeys(["power", "power_least", "power_most"], "W")
-clocks = Table("clocks", head_dim="", n="", causal="", time="", **units)
+columns = dict.fromkeys(["clock", "clock_least", "clock_most"], "MHz")
+columns |= dict.fromkeys(["power", "power_least", "power_most"], "W")
+clocks = Table("clocks", head_dim="", n="", causal="", time="", **columns)
 
 
 def measure(time, setting):
@@ -77,8 +77,8 @@ clocks.show() if on_hopper else print("No Hopper GPU here, so no times.")
 # half.
 
 # %% tags=["forward"]
-units = {"speed": "TFLOP/s", "median": "ms", "ratio": "", "low": "", "high": ""}
-units |= {"call": "ms", "call_ratio": "", "call_low": "", "call_high": ""}
+columns = {"speed": "TFLOP/s", "median": "ms", "ratio": "", "low": "", "high": ""}
+columns |= {"call": "ms", "call_ratio": "", "call_low": "", "call_high": ""}
 
 
 def against(setting, name, *way):
@@ -87,7 +87,7 @@ def against(setting, name, *way):
 
 
 def table_of(work, count):
-    table = Table(work, head_dim="", n="", causal="", form="", **units)
+    table = Table(work, head_dim="", n="", causal="", form="", **columns)
     for (d, n, causal), name in product(settings, forms()):
         graph, eager = (against((d, n, causal), name, work, way) for way in ("graph", "eager"))
         spent, flops = median(graph[1]), count(n, d, 2048 // d, 16384 // n, causal)
@@ -109,8 +109,8 @@ table_of("backward", backward_flops)
 # is least and most. *Both* is forward and backward, added up round by round.
 
 # %% tags=["overall"]
-units = dict.fromkeys(["geometric_mean", "low", "high", "least", "most"], "")
-overall = Table("overall", work="", way="", form="", settings="", **units)
+columns = dict.fromkeys(["geometric_mean", "low", "high", "least", "most"], "")
+overall = Table("overall", work="", way="", form="", settings="", **columns)
 others = [name for name in forms() if name != "sdpa_cudnn"]
 works = product(["forward", "backward", "both"], ["graph", "eager"], others)
 for work, way, name in works if on_hopper else ():

@@ -77,8 +77,8 @@ errors.show() if on_hopper else print("No Hopper GPU here: nothing to check or t
 # Speed counts five products of the square, a multiply-add as two, and causal as half.
 
 # %% tags=["backward"]
-units = {"speed": "TFLOP/s", "median": "ms", "ratio": "", "low": "", "high": ""}
-backward = Table("backward", head_dim="", n="", causal="", form="", **units)
+columns = {"speed": "TFLOP/s", "median": "ms", "ratio": "", "low": "", "high": ""}
+backward = Table("backward", head_dim="", n="", causal="", form="", **columns)
 over_all = {"hopper": [], "deterministic": [], "flash": []}
 for head_dim, n, causal in product((64, 128, 256), (1024, 4096, 16384), (False, True)):
     if not on_hopper:

@@ -15,8 +15,8 @@ from kernels.hopper.attention import launch
 from kernels.hopper.plan import plan_for
 
 tensor, exp2 = H100["bf16 tensor core"].value, 1 / H100["exp2"].value
-units = {"matmuls": "clk", "exp2": "clk", "exp2_to_matmuls": "", "one_after_other": "TFLOP/s"}
-clocks = Table("clocks", head_dim="", **units)
+columns = {"matmuls": "clk", "exp2": "clk", "exp2_to_matmuls": "", "one_after_other": "TFLOP/s"}
+clocks = Table("clocks", head_dim="", **columns)
 for d in (64, 128, 256):
     matmuls = attention_flops(1, d) / tensor
     limit = H100["bf16 peak"].value / 1e12 * matmuls / (matmuls + exp2)

@@ -18,8 +18,10 @@ from kernels.hopper.plan import LONG, plan_for
 on_hopper = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
 settings = product((64, 128, 256), (False, True), (1, max(LONG.values())))
 plans = dict.fromkeys((*setting[:2], plan_for(*setting)) for setting in settings)
-units = {"spilled": "B", "at_launch": "registers", "consumer": "registers", "shared": "B"}
-compiled = Table("compiled", head_dim="", causal="", lse="", consumers="", block_k="", **units)
+columns = {"spilled": "B", "at_launch": "registers", "consumer": "registers", "shared": "B"}
+compiled = Table(
+    "compiled", head_dim="", causal="", lse="", consumers="", block_k="", **columns
+)
 for (head_dim, causal, plan), lse in product(plans, (False, True)):
     if on_hopper:
         q = torch.randn(1, 1, 64, head_dim, device="cuda").bfloat16()

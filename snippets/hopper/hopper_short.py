@@ -48,8 +48,8 @@ errors.show() if on_hopper else print("No Hopper GPU here: nothing to check or t
 # interval; ratio is cuDNN's time divided by the short kernel's: above 1 is faster than cuDNN.
 
 # %% tags=["speed"]
-units = {"speed": "TFLOP/s", "share": "", "low": "", "high": "", "ratio": ""}
-speed = Table("speed", head_dim="", n="", **units)
+columns = {"speed": "TFLOP/s", "share": "", "low": "", "high": "", "ratio": ""}
+speed = Table("speed", head_dim="", n="", **columns)
 for head_dim, n in product([64, 128], [1024, 4096, 16384]) if on_hopper else []:
     batch, heads = 16384 // n, 2048 // head_dim
     qkv = torch.randn(3, batch, heads, n, head_dim, device="cuda").bfloat16()

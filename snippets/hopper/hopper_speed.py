@@ -66,13 +66,13 @@ errors.show() if on_hopper else print("No Hopper GPU here: nothing to check or t
 # Heads of 64.
 
 # %% tags=["heads_of_64"]
-units = {"speed": "TFLOP/s", "ratio": "", "median": "ms", "p20": "ms", "p80": "ms"}
+columns = {"speed": "TFLOP/s", "ratio": "", "median": "ms", "p20": "ms", "p80": "ms"}
 slower = {name: [] for name in forms if name != "hopper_attention"}  # so many times
 
 
 def measured(head_dim):
     """The table of one head_dim."""
-    table = Table(f"forward_{head_dim}", head_dim="", n="", causal="", form="", **units)
+    table = Table(f"forward_{head_dim}", head_dim="", n="", causal="", form="", **columns)
     for n, causal in product((1024, 4096, 16384), (False, True)):
         qkv, rounds = inputs(head_dim, n), {name: [] for name in forms}
         calls = {x: as_cuda_graph(partial(forms[x], *qkv, is_causal=causal)) for x in forms}

@@ -63,8 +63,8 @@ changes = {
     128: [three, {"block_k": 64, "stages": 4}, {"stages": 1}, third],
     256: [{"stages": 1}],
 }
-units = {"speed": "TFLOP/s", "gain": "", "low": "", "high": ""}
-units |= {"ratio": "", "over": "", "median": "ms"}
+columns = {"speed": "TFLOP/s", "gain": "", "low": "", "high": ""}
+columns |= {"ratio": "", "over": "", "median": "ms"}
 
 
 def steps_of(head_dim, causal, n):
@@ -89,7 +89,7 @@ def steps_of(head_dim, causal, n):
 
 
 def measured(head_dim):
-    table = Table(f"steps_{head_dim}", head_dim="", n="", causal="", step="", **units)
+    table = Table(f"steps_{head_dim}", head_dim="", n="", causal="", step="", **columns)
     for n, causal in [(1024, False), (1024, True), (16384, False), (16384, True)]:
         batch, heads, steps = 16384 // n, 2048 // head_dim, list(steps_of(head_dim, causal, n))
         qkv = torch.randn(3, batch, heads, n, head_dim, device="cuda").bfloat16()

@@ -78,8 +78,8 @@ print(len(calls), "calls")
 # anew before each measurement; a graph that appends is counted on the host before each replay.
 
 # %% tags=["measure"]
-units = {"host": "µs", "p20": "µs", "p80": "µs", "done": "µs"}
-host_cost = Table("host_cost", work="", form="", way="", **units, ratio="", low="", high="")
+columns = {"host": "µs", "p20": "µs", "p80": "µs", "done": "µs"}
+host_cost = Table("host_cost", work="", form="", way="", **columns, ratio="", low="", high="")
 
 
 def measured(call):

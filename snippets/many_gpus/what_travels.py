@@ -24,24 +24,24 @@ speed, inside, network = 640e12, Link(360e9), Link(50e9)
 
 # %% tags=["sent"]
 sent = Table("sent", heads="", gpus="", ring="MB", all_gather="MB", all_to_all="MB")
-for each in (part, grouped):
+for shape in (part, grouped):
     for gpus in (2, 4, 8):
         schemes = ("ring", "all_gather", "all_to_all")
-        megabytes = {scheme: sent_bytes(scheme, gpus, each) / 1e6 for scheme in schemes}
-        if gpus > each.kv_heads:
+        megabytes = {scheme: sent_bytes(scheme, gpus, shape) / 1e6 for scheme in schemes}
+        if gpus > shape.kv_heads:
             megabytes["all_to_all"] = None
-        sent.add(heads=f"{each.heads}/{each.kv_heads}", gpus=gpus, **megabytes)
+        sent.add(heads=f"{shape.heads}/{shape.kv_heads}", gpus=gpus, **megabytes)
 sent.show()
 
 # %% tags=["hidden"]
 hidden = Table("hidden", link="", heads="", full="tokens", causal="tokens")
 for name, link in {"within a host": inside, "between hosts": network}.items():
-    for each in (part, grouped):
+    for shape in (part, grouped):
         full, causal = (
-            min_tokens_to_overlap(each, speed, link.bandwidth, causal=causal)
+            min_tokens_to_overlap(shape, speed, link.bandwidth, causal=causal)
             for causal in (False, True)
         )
-        hidden.add(link=name, heads=f"{each.heads}/{each.kv_heads}", full=full, causal=causal)
+        hidden.add(link=name, heads=f"{shape.heads}/{shape.kv_heads}", full=full, causal=causal)
 hidden.show()
 
 # %% [markdown]
@@ -52,10 +52,10 @@ hidden.show()
 reckoned = Table("reckoned", tokens="", gpus="", ideal="ms", ring="ms", percent="%")
 for tokens in (8192, 32768):
     for gpus in (2, 8, 64, 1024):
-        each = part._replace(tokens=tokens)
-        least = ideal_seconds(gpus, each, speed=speed, causal=True)
+        shape = part._replace(tokens=tokens)
+        least = ideal_seconds(gpus, shape, speed=speed, causal=True)
         links = dict(link=inside, gpus_per_host=8, inter_host_link=network)
-        ring = predict_seconds(gpus, each, speed=speed, causal=True, **links)
+        ring = predict_seconds(gpus, shape, speed=speed, causal=True, **links)
         times = dict(ideal=1e3 * least, ring=1e3 * ring, percent=100 * least / ring)
         reckoned.add(tokens=tokens, gpus=gpus, **times)
 reckoned.show()

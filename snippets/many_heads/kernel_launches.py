@@ -55,8 +55,8 @@ else:
 # Replayed is the same kernels from a CUDA graph, timed alike: one launch starts them all.
 
 # %% tags=["times"]
-units = {"wall": "ms", "p20": "ms", "p80": "ms", "replayed": "ms"}
-times = Table("times", form="", batch="", n="", **units)
+columns = {"wall": "ms", "p20": "ms", "p80": "ms", "replayed": "ms"}
+times = Table("times", form="", batch="", n="", **columns)
 for batch, n in [(1, 128), (8, 2048)] if on_gpu else []:
     x = torch.randn(batch, n, 512, **place)
     for form, module in forms.items():
@@ -64,7 +64,7 @@ for batch, n in [(1, 128), (8, 2048)] if on_gpu else []:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             module(x)
-        spent = dict(zip(units, [*wall, wall_time(graph.replay).median], strict=True))
+        spent = dict(zip(columns, [*wall, wall_time(graph.replay).median], strict=True))
         times.add(form=form, batch=batch, n=n, **spent)
 if on_gpu:
     times.show()

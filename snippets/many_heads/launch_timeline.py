@@ -66,7 +66,13 @@ for (form, n), found in seen.items():
     for event in found:
         if event.side == "device":
             durations[event.name].append(event.duration)
-    for kernel, each in durations.items():
-        by_kernel.add(form=form, n=n, kernel=kernel, times=len(each), together=sum(each))
+    for kernel, kernel_durations in durations.items():
+        by_kernel.add(
+            form=form,
+            n=n,
+            kernel=kernel,
+            times=len(kernel_durations),
+            together=sum(kernel_durations),
+        )
 if on_gpu:
     by_kernel.show()

@@ -54,10 +54,10 @@ def measured(values: torch.Tensor, scheme: Scheme) -> dict[str, float]:
     return {"bits": float(f"{quantized.bits_per_value:.4g}"), **numbers}
 
 
-units = {"distribution": "", "scheme": "", "block": ""}
-units |= {"bits": "bit a value", "error": "%", "snr": "dB", "of_spread": "%"}
+columns = {"distribution": "", "scheme": "", "block": ""}
+columns |= {"bits": "bit a value", "error": "%", "snr": "dB", "of_spread": "%"}
 e5m2 = Scheme("FP8 E5M2", E5M2, None, None, has_tensor_scale=True)
-table = Table("schemes", **units)
+table = Table("schemes", **columns)
 for distribution, values in distributions.items():
     for scheme in (FP8, e5m2, FP8_BLOCKS, MXFP8, NVFP4, MXFP4):
         row = {"distribution": distribution, "scheme": scheme.name, "block": scheme.block_size}
@@ -71,7 +71,7 @@ table.show()
 # %% tags=["blocks"]
 e2m1 = Scheme("E2M1", E2M1, None, None, has_tensor_scale=True)
 mxfp8_e5m2 = MXFP8._replace(name="MXFP8 E5M2", element_format=E5M2)
-table = Table("blocks", **units)
+table = Table("blocks", **columns)
 for distribution, values in distributions.items():
     for scheme in (e2m1, FP8, e5m2, NVFP4, MXFP4, MXFP8, mxfp8_e5m2, FP8_BLOCKS):
         for block in (8, 16, 32, 64, 128) if scheme.block_size else (None,):

@@ -25,10 +25,10 @@ fp16 = Format("FP16", 16, 5, 10, bias=15, max_code=0x7BFF, infinity=0x7C00, nan=
 six = [fp32, bf16, fp16, E5M2, E4M3, E2M1]
 columns = ["exponent", "mantissa", "bias", "max", "normal", "smallest", "count"]
 formats = Table("formats", format="", **dict.fromkeys(columns, ""))
-for each in six:
-    sizes = [each.exponent_bits, each.mantissa_bits, each.bias]
-    reach = [f"{each.max:.6g}", each.smallest_normal, each.smallest, each.max_code]
-    formats.add(**dict(zip(formats.columns, [each.name, *sizes, *reach], strict=True)))
+for format in six:
+    sizes = [format.exponent_bits, format.mantissa_bits, format.bias]
+    reach = [f"{format.max:.6g}", format.smallest_normal, format.smallest, format.max_code]
+    formats.add(**dict(zip(formats.columns, [format.name, *sizes, *reach], strict=True)))
 formats.show()
 
 # %% [markdown]
@@ -40,15 +40,18 @@ number = 0.1
 x = torch.tensor(number, dtype=torch.float64)
 wide = {fp32: x.float(), bf16: x.bfloat16(), fp16: x.half()}
 stored = Table("bits", format="", bits="", value="", error="%")
-for each in six:
-    if each in wide:
-        value, code = wide[each], wide[each].view(torch.int32 if each == fp32 else torch.int16)
+for format in six:
+    if format in wide:
+        value, code = (
+            wide[format],
+            wide[format].view(torch.int32 if format == fp32 else torch.int16),
+        )
     else:
-        value, code = neighbours(x, each).rounded, encode(x, each)
-    bits = f"{code.item() % 2**each.bits:0{each.bits}b}"
-    bits = f"{bits[0]} {bits[1 : -each.mantissa_bits]} {bits[-each.mantissa_bits :]}"
+        value, code = neighbours(x, format).rounded, encode(x, format)
+    bits = f"{code.item() % 2**format.bits:0{format.bits}b}"
+    bits = f"{bits[0]} {bits[1 : -format.mantissa_bits]} {bits[-format.mantissa_bits :]}"
     error = 100 * abs(value.item() - number) / abs(number)
-    stored.add(format=each.name, bits=bits, value=value.item(), error=error)
+    stored.add(format=format.name, bits=bits, value=value.item(), error=error)
 stored.show()
 
 # %% [markdown]

@@ -49,8 +49,8 @@ predicted.show()
 # runs. Time is that of the kernel alone, under the profiler.
 
 # %% tags=["counted"]
-units = {"kernel": "", "read": "MB", "written": "MB", "time": "ms"}
-counted = Table("counted", form="", n="", caches="", **units)
+columns = {"kernel": "", "read": "MB", "written": "MB", "time": "ms"}
+counted = Table("counted", form="", n="", caches="", **columns)
 whole = {}
 for form, (n, _) in cases.items() if torch.cuda.is_available() else []:
     for caches in ("flushed", "kept"):
@@ -72,8 +72,8 @@ else:
 # %% tags=["whole"]
 queries_a_program = {one_key_attention: 1, key_blocks_attention: 1}
 queries_a_program[flash_attention] = tiles("forward", head_dim, torch.float16).block_q
-units = dict.fromkeys(["requested", "predicted", "flushed", "kept"], "MB")
-totals = Table("whole", form="", n="", **units, times_the_least="")
+columns = dict.fromkeys(["requested", "predicted", "flushed", "kept"], "MB")
+totals = Table("whole", form="", n="", **columns, times_the_least="")
 for form, (n, steps) in cases.items() if whole else []:
     block_q = queries_a_program.get(form)
     requested = block_q and mb(requested_bytes(n, head_dim, 2, block_q))

@@ -22,8 +22,13 @@ from kernels.flash.attention import flash_attention
 from kernels.reference import attention
 
 tokens, width, lengths = 16384, 2048, [512, 1024, 2048, 4096, 8192, 16384]
-units = {"forward": "TFLOP", "backward": "TFLOP", "forward_least": "MB", "backward_least": "MB"}
-work = Table("work", n="", causal="", **units)
+columns = {
+    "forward": "TFLOP",
+    "backward": "TFLOP",
+    "forward_least": "MB",
+    "backward_least": "MB",
+}
+work = Table("work", n="", causal="", **columns)
 for n, causal in product(lengths, (False, True)):
     size = {"n": n, "head_dim": 128, "heads": width // 128, "batch": tokens // n}
     flops = [count(**size, causal=causal) / 1e12 for count in (attention_flops, backward_flops)]
@@ -50,8 +55,8 @@ forward_only = [one_key_attention, key_blocks_attention, three_kernel_attention]
 forms = {form.__name__: form for form in [attention, *forward_only, flash_attention]} | SDPA
 held = {"attention": 6, "three_kernel_attention": 4, "sdpa_math": 12}  # bytes a score, at most
 
-units = dict.fromkeys(["form", "direction", "head_dim", "n", "causal"], "")
-units |= {"median": "ms", "p20": "ms", "p80": "ms", "speed": "TFLOP/s", "ratio": ""}
+columns = dict.fromkeys(["form", "direction", "head_dim", "n", "causal"], "")
+columns |= {"median": "ms", "p20": "ms", "p80": "ms", "speed": "TFLOP/s", "ratio": ""}
 tables, times, refused = {}, {}, set()
 room = torch.cuda.is_available() and torch.cuda.get_device_properties(0).total_memory / 3
 settings = product((False, True), (64, 128, 256), (False, True), lengths)
@@ -73,13 +78,13 @@ for backward, head_dim, causal, n in settings if room else []:
             refused.add((name, direction, head_dim))
 
     title = f"{direction}_{head_dim}"
-    table = tables.setdefault(title, Table(title, **units))
+    table = tables.setdefault(title, Table(title, **columns))
     fastest = min(times[name].median for name in SDPA if name in times)
     flops = (backward_flops if backward else attention_flops)(n, head_dim, heads, batch, causal)
     for name, spent in times.items():
         numbers = [*spent, flops / spent.median / 1e9, fastest / spent.median]
         row = [name, direction, head_dim, n, causal, *(float(f"{x:.4g}") for x in numbers)]
-        table.add(**dict(zip(units, row, strict=True)))
+        table.add(**dict(zip(columns, row, strict=True)))
 print(f"refused: {sorted(refused) or 'nothing'}" if tables else "No GPU here, so no times.")
 
 # %% [markdown]

@@ -34,8 +34,8 @@ moved["decode"] = 2 * n * head_dim * 2 + 2 * head_dim * 2  # K and V, one query,
 flops["large_matmul"] = 2 * n**3
 moved["large_matmul"] = 3 * n * n * 2
 
-units = {"work": "GFLOP", "moved": "MB", "intensity": "FLOP/B", "roof": "TFLOP/s"}
-roofs = Table("roofs", step="", **units)
+columns = {"work": "GFLOP", "moved": "MB", "intensity": "FLOP/B", "roof": "TFLOP/s"}
+roofs = Table("roofs", step="", **columns)
 for step, work in flops.items():
     intensity = work / moved[step]
     roof = attainable(intensity, peak, bandwidth) / 1e12
@@ -50,8 +50,8 @@ roofs.show()
 # it waits for something else than memory or arithmetic.
 
 # %% tags=["reached"]
-units = {"speed": "TB/s", "flop_a_byte": "FLOP/B", "reached": "TFLOP/s", "share": "%"}
-reached = Table("reached", step="", **units, to_the_roof="")
+columns = {"speed": "TB/s", "flop_a_byte": "FLOP/B", "reached": "TFLOP/s", "share": "%"}
+reached = Table("reached", step="", **columns, to_the_roof="")
 counted = dram_traffic(attention, 1, 1, n, head_dim) if torch.cuda.is_available() else []
 whole = sum(kernel.milliseconds for kernel in counted)
 for step, (_, read, written, spent) in zip(flops, counted, strict=False):
@@ -71,14 +71,14 @@ else:
 # of the same numbers.
 
 # %% tags=["softmax"]
-units = {"time": "ms", "speed": "TB/s", "ours": "ms", "our_speed": "TB/s"}
-by_row = Table("softmax", row="", kernel="", **units)
+columns = {"time": "ms", "speed": "TB/s", "ours": "ms", "our_speed": "TB/s"}
+by_row = Table("softmax", row="", kernel="", **columns)
 x = torch.empty(2**26, dtype=torch.float16, device="cuda").normal_() if counted else None
 for row in [512 * 2**doubled for doubled in range(8)] if counted else []:
     theirs, ours = (partial(form, x.view(-1, row)) for form in (torch.nn.Softmax(-1), softmax))
     kernel = launches(theirs)[0].replace("(anonymous namespace)::", "").split("<")[0]
     spent = [device_time(form).median for form in (theirs, ours)]
-    speeds = [2 * x.nbytes / each / 1e9 for each in spent]
+    speeds = [2 * x.nbytes / milliseconds / 1e9 for milliseconds in spent]
     cells = [row, kernel.split("::")[-1].split()[-1], spent[0], speeds[0], spent[1], speeds[1]]
     by_row.add(**dict(zip(by_row.columns, cells, strict=True)))
 if counted:

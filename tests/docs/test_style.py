@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+from scripts.facts.unchecked_pages import is_unchecked
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
 CALLOUTS = {
     "say": "Say this at the board",
     "metaphor": "Metaphor",
@@ -36,3 +39,12 @@ def test_callouts_are_the_known_ones(page):
 def test_a_page_has_no_comment_but_those_that_the_build_fills(page):
     text = re.sub(r"`[^`]*`", "", page.read_text(encoding="utf-8"))
     assert [each for each in re.findall(r"<!--.*?-->", text, re.DOTALL) if not PLACEHOLDERS.match(each)] == []
+
+
+def test_contributors_read_how_many_chapters_are_not_checked_and_have_no_facts():
+    chapters = {path.parent.name: path.read_text(encoding="utf-8") for path in DOCS.glob("chapters/*/index.md")}
+    unchecked = [name.replace("-", "_") for name, text in chapters.items() if is_unchecked(text)]
+    without_facts = [name for name in unchecked if not (ROOT / "scripts/chapters" / name / "facts.py").exists()]
+    text = (DOCS / "contributing.md").read_text(encoding="utf-8")
+    assert f"{len(unchecked)} of {len(chapters)} chapters begin with `numbers: unchecked`" in text
+    assert f" {len(without_facts)} have no `facts.py`" in text

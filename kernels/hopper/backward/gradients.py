@@ -116,15 +116,15 @@ def _(q, k, v, is_causal, scale, out, lse, dout, dlse, deterministic):
 def hopper_gradients(
     q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float,
     out: Tensor, lse: Tensor, dout: Tensor, dlse: Tensor | None, deterministic: bool,
-    entry: dict | None = None,
+    launch_entry: dict | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Returns what ``hopper_backward`` returns; arguments are checked, and scale is above 0.
 
-    entry: the launch cache's entry for these arguments, looked up if None
+    launch_entry: the launch cache's entry for these arguments, looked up if None
     """
-    if entry is None:
+    if launch_entry is None:
         tensors = (q, k, v, out, lse, dout, dlse)
-        entry = entry_for(tensors, is_causal, scale, deterministic)
+        launch_entry = entry_for(tensors, is_causal, scale, deterministic)
     dq, dk, dv = empty_like(q), empty_like(k), empty_like(v)
     if dq.numel() == 0 or dk.numel() == 0:
         return dq.zero_(), dk.zero_(), dv.zero_()
@@ -144,26 +144,27 @@ def hopper_gradients(
         dq_semaphores = torch.zeros(counter_count, dtype=torch.int32, device=q.device)
     splits, dk_accum, dv_accum = 1, dk, dv  # nothing to accumulate
     if not deterministic:
-        splits = memoized(entry, splits_of, lambda: splits_of(q, k, block_k))
+        splits = memoized(launch_entry, splits_of, lambda: splits_of(q, k, block_k))
     if splits > 1:
         count = k.shape[:2].numel() * round_up(k.shape[2], block_k) * columns
         dk_accum, dv_accum = torch.zeros(2, count, device=q.device).unbind()
-    launch_preprocess(out, dout, lse, dlse, lse_log2, delta, dq_accum, padded_q, entry)
+    launch_preprocess(out, dout, lse, dlse, lse_log2, delta, dq_accum, padded_q, launch_entry)
     arguments = (q, k, v, dout, lse_log2, delta, is_causal, scale, padded_q)
-    launch_keys(*arguments, splits, dq_semaphores, dq_accum, dk_accum, dv_accum, entry)
+    launch_keys(*arguments, splits, dq_semaphores, dq_accum, dk_accum, dv_accum, launch_entry)
     if columns == 256:
-        launch_queries(*arguments, dq, entry)
+        launch_queries(*arguments, dq, launch_entry)
     else:
-        launch_postprocess(dq_accum, dq, scale, block_q, "dq", entry)
+        launch_postprocess(dq_accum, dq, scale, block_q, "dq", launch_entry)
     if splits > 1:
-        launch_postprocess(dk_accum, dk, scale, WGMMA_M.value, "dk", entry)
-        launch_postprocess(dv_accum, dv, 1.0, WGMMA_M.value, "dv", entry)
+        launch_postprocess(dk_accum, dk, scale, WGMMA_M.value, "dk", launch_entry)
+        launch_postprocess(dv_accum, dv, 1.0, WGMMA_M.value, "dv", launch_entry)
     return dq, dk, dv
 
 
 def launch_preprocess(
     out: Tensor, dout: Tensor, lse: Tensor, dlse: Tensor | None,
-    lse_log2: Tensor, delta: Tensor, dq_accum: Tensor | None, padded_q: int, entry: dict | None,
+    lse_log2: Tensor, delta: Tensor, dq_accum: Tensor | None, padded_q: int,
+    launch_entry: dict | None,
 ) -> CompiledKernel:  # fmt: skip
     """Starts ``backward_preprocess_kernel``, and returns it compiled."""
 
@@ -178,14 +179,14 @@ def launch_preprocess(
         return (batch * heads * padded_q // rows,), arguments, options
 
     tensors = (out, dout, lse, dlse, lse_log2, delta, dq_accum)
-    return launch(backward_preprocess_kernel, entry, None, tensors, prepare)
+    return launch(backward_preprocess_kernel, launch_entry, None, tensors, prepare)
 
 
 def launch_keys(
     q: Tensor, k: Tensor, v: Tensor, dout: Tensor, lse_log2: Tensor, delta: Tensor,
     is_causal: bool, scale: float, padded_q: int,
     splits: int, dq_semaphores: Tensor | None, dq_accum: Tensor | None, dk: Tensor, dv: Tensor,
-    entry: dict | None = None,
+    launch_entry: dict | None = None,
 ) -> CompiledKernel:  # fmt: skip
     """Starts the kernel whose programs own keys, and returns it compiled."""
     is_wide = padded_head_dim(q.shape[-1]) == 256
@@ -216,12 +217,12 @@ def launch_keys(
 
     kernel = hopper_dkdv_kernel if is_wide else hopper_backward_kernel
     tensors = (q, k, v, dout, lse_log2, delta, dq_accum, dk, dv, dq_semaphores)
-    return launch(kernel, entry, splits, tensors, prepare)
+    return launch(kernel, launch_entry, splits, tensors, prepare)
 
 
 def launch_queries(
     q: Tensor, k: Tensor, v: Tensor, dout: Tensor, lse_log2: Tensor, delta: Tensor,
-    is_causal: bool, scale: float, padded_q: int, dq: Tensor, entry: dict | None = None,
+    is_causal: bool, scale: float, padded_q: int, dq: Tensor, launch_entry: dict | None = None,
 ) -> CompiledKernel:  # fmt: skip
     """Starts the kernel whose programs own queries, and returns it compiled."""
 
@@ -238,11 +239,16 @@ def launch_queries(
         return (batch_heads * triton.cdiv(seq_q, 128),), arguments, options
 
     tensors = (q, k, v, dout, lse_log2, delta, dq)
-    return launch(hopper_dq_kernel, entry, None, tensors, prepare)
+    return launch(hopper_dq_kernel, launch_entry, None, tensors, prepare)
 
 
 def launch_postprocess(
-    accum: Tensor, gradient: Tensor, scale: float, block: int, name: str, entry: dict | None
+    accum: Tensor,
+    gradient: Tensor,
+    scale: float,
+    block: int,
+    name: str,
+    launch_entry: dict | None,
 ) -> CompiledKernel:
     """Writes gradient = scale · accum, from ``lay_out``'s order, in blocks of so many rows."""
 
@@ -254,7 +260,7 @@ def launch_postprocess(
         arguments = (accum, gradient, scale, rows, padded_rows)
         return (accum.numel() // WGMMA_M.value**2,), arguments, options
 
-    return launch(backward_postprocess_kernel, entry, name, (accum, gradient), prepare)
+    return launch(backward_postprocess_kernel, launch_entry, name, (accum, gradient), prepare)
 
 
 def splits_of(q: Tensor, k: Tensor, block_k: int) -> int:

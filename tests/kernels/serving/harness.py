@@ -37,14 +37,14 @@ def all_formats(interpreted=()):
     return pytest.mark.parametrize("format, dtype", formats)
 
 
-class Kernel(NamedTuple):
+class Decoder(NamedTuple):
     attention: object
     head_dim: int
     patch_target: str  # of the function that says how many programs to launch; tests patch it
 
 
-PORTABLE = Kernel(partial(decode_attention, portable=True), 16, "kernels.serving.decode.program_count")
-HOPPER = Kernel(decode_attention, 128, "kernels.serving.decode.hopper_program_count")
+PORTABLE = Decoder(partial(decode_attention, portable=True), 16, "kernels.serving.decode.program_count")
+HOPPER = Decoder(decode_attention, 128, "kernels.serving.decode.hopper_program_count")
 
 
 # Caches.

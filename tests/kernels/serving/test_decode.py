@@ -44,18 +44,18 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 @all_formats(interpreted=["fp16", "fp8", "nvfp4"])
 @pytest.mark.parametrize("new_tokens", [1, 3])
-def test_any_lengths_in_one_batch(new_tokens, format, dtype, kernel, device):
+def test_any_lengths_in_one_batch(new_tokens, format, dtype, decoder, device):
     """None, one, one short of a page and of a block, a page, one past it; with 3 new tokens also fewer keys."""
-    cache = new_cache(device, format, [0, 1, 15, 16, 17, 63, 64, 65, 0, 130, 2], head_dim=kernel.head_dim)
-    assert decode_budget_used(kernel.attention, queries(cache, dtype, new_tokens=new_tokens), cache) <= 1
+    cache = new_cache(device, format, [0, 1, 15, 16, 17, 63, 64, 65, 0, 130, 2], head_dim=decoder.head_dim)
+    assert decode_budget_used(decoder.attention, queries(cache, dtype, new_tokens=new_tokens), cache) <= 1
 
 
 @all_formats(interpreted=["nvfp4"])
 @pytest.mark.parametrize("page_size", [64, 128, 256])
-def test_any_page_size(page_size, format, dtype, kernel, device):
+def test_any_page_size(page_size, format, dtype, decoder, device):
     lengths = [page_size - 1, page_size + 1] if page_size > 64 else [page_size - 1, 0, page_size, page_size + 1, 1]
-    cache = new_cache(device, format, lengths, head_dim=kernel.head_dim, page_size=page_size)
-    assert decode_budget_used(kernel.attention, queries(cache, dtype, new_tokens=2), cache) <= 1
+    cache = new_cache(device, format, lengths, head_dim=decoder.head_dim, page_size=page_size)
+    assert decode_budget_used(decoder.attention, queries(cache, dtype, new_tokens=2), cache) <= 1
 
 
 @pytest.mark.parametrize(
@@ -84,31 +84,31 @@ def test_every_head_dim(head_dim, format, dtype, device):
 @pytest.mark.parametrize(
     "group, new_tokens", [(1, 1), (3, 2), (4, 5), (8, 1), (16, 1), (20, 1), pytest.param(20, 7, marks=GPU)]
 )
-def test_queries_that_share_keys(group, new_tokens, format, dtype, kernel, device):
+def test_queries_that_share_keys(group, new_tokens, format, dtype, decoder, device):
     """Half a tile of them, a whole one, several, the last of which is not full.  A sequence of fewer tokens."""
-    cache = new_cache(device, format, [2, 66], kv_heads=2, head_dim=kernel.head_dim)
-    assert decode_budget_used(kernel.attention, queries(cache, dtype, group=group, new_tokens=new_tokens), cache) <= 1
+    cache = new_cache(device, format, [2, 66], kv_heads=2, head_dim=decoder.head_dim)
+    assert decode_budget_used(decoder.attention, queries(cache, dtype, group=group, new_tokens=new_tokens), cache) <= 1
 
 
 @pytest.mark.parametrize("new_tokens", [0, 1, 3])
 @pytest.mark.parametrize("pages", [0, 4])
-def test_no_key_at_all(pages, new_tokens, kernel, device):
+def test_no_key_at_all(pages, new_tokens, decoder, device):
     """Also of a cache that has no page yet."""
-    sizes = {"kv_heads": 1, "head_dim": kernel.head_dim, "pages": pages}
+    sizes = {"kv_heads": 1, "head_dim": decoder.head_dim, "pages": pages}
     cache = KVCache(torch.full((2, 3), -1), format="fp8", device=device, **sizes)
     fill_with_nan(cache, 0x7F)
     q = queries(cache, FP16, new_tokens=new_tokens)
-    out, lse = kernel.attention(q, cache, return_lse=True)
+    out, lse = decoder.attention(q, cache, return_lse=True)
     assert out.equal(torch.zeros_like(q)) and lse.equal(torch.full(q.shape[:-1], -torch.inf, device=device))
 
 
-def test_no_sequence_at_all(kernel, device):
-    table, sizes = torch.zeros(0, 0, dtype=torch.int32), {"kv_heads": 2, "head_dim": kernel.head_dim}
+def test_no_sequence_at_all(decoder, device):
+    table, sizes = torch.zeros(0, 0, dtype=torch.int32), {"kv_heads": 2, "head_dim": decoder.head_dim}
     cache = KVCache(table, format="fp16", device=device, **sizes)
     q = queries(cache, FP16)
-    out, lse = kernel.attention(q, cache, return_lse=True)
-    assert out.shape == q.shape == (0, 4, 1, kernel.head_dim) and lse.shape == (0, 4, 1)
-    assert kernel.attention(q, cache).shape == q.shape
+    out, lse = decoder.attention(q, cache, return_lse=True)
+    assert out.shape == q.shape == (0, 4, 1, decoder.head_dim) and lse.shape == (0, 4, 1)
+    assert decoder.attention(q, cache).shape == q.shape
 
 
 @ON_CPU
@@ -141,26 +141,26 @@ def test_any_shape_whatever(data):
 
 @all_formats(interpreted=["fp8"])
 @pytest.mark.parametrize("scale", [-1.5, 0, 1e-46, 1e-3, 2])
-def test_any_scale(scale, format, dtype, kernel, device):
+def test_any_scale(scale, format, dtype, decoder, device):
     """FP32 cannot tell 1e-46 from 0: all keys count the same."""
-    cache = new_cache(device, format, [40, 65, 1], head_dim=kernel.head_dim)
+    cache = new_cache(device, format, [40, 65, 1], head_dim=decoder.head_dim)
     q = queries(cache, dtype, new_tokens=2)
-    assert decode_budget_used(kernel.attention, q, cache, scale=scale) <= 1
+    assert decode_budget_used(decoder.attention, q, cache, scale=scale) <= 1
     if abs(scale) < 1e-45:
-        assert kernel.attention(q, cache, scale=scale).equal(kernel.attention(0 * q, cache))
+        assert decoder.attention(q, cache, scale=scale).equal(decoder.attention(0 * q, cache))
 
 
 @pytest.mark.parametrize("format", ["fp8", pytest.param("nvfp4", marks=GPU)])
 @pytest.mark.parametrize("scales", [(1.0, 1.0), (100.0, 1e-3), (2.0**-20, 1000.0)])
-def test_any_tensor_scale(scales, format, kernel, device):
+def test_any_tensor_scale(scales, format, decoder, device):
     key_scale, value_scale = scales
-    rows = [(key_scale * k, value_scale * v) for k, v in (torch.randn(2, 1, n, kernel.head_dim) for n in (70, 3))]
+    rows = [(key_scale * k, value_scale * v) for k, v in (torch.randn(2, 1, n, decoder.head_dim) for n in (70, 3))]
     rows = [(k.to(device), v.to(device)) for k, v in rows]
     options = {"key_scale": key_scale, "value_scale": value_scale, "rows": rows}
-    cache = new_cache(device, format, [70, 3], head_dim=kernel.head_dim, **options)
-    assert decode_budget_used(kernel.attention, queries(cache, FP16, size=1 / max(1, key_scale)), cache) <= 1
+    cache = new_cache(device, format, [70, 3], head_dim=decoder.head_dim, **options)
+    assert decode_budget_used(decoder.attention, queries(cache, FP16, size=1 / max(1, key_scale)), cache) <= 1
     if key_scale < 1:  # scores that matter
-        assert decode_budget_used(kernel.attention, queries(cache, FP16), cache, scale=0.1 / key_scale) <= 1
+        assert decode_budget_used(decoder.attention, queries(cache, FP16), cache, scale=0.1 / key_scale) <= 1
 
 
 SIZES = [(FP16, 1e-4), (FP16, 1e4)] + [pytest.param(BF16, size, marks=GPU) for size in (1e-30, 1e5, 1e30)]
@@ -168,16 +168,16 @@ SIZES = [(FP16, 1e-4), (FP16, 1e4)] + [pytest.param(BF16, size, marks=GPU) for s
 
 @pytest.mark.parametrize("format", ["fp8", "nvfp4"])
 @pytest.mark.parametrize("dtype, size", SIZES, ids=["1e-4", "1e4", "1e-30", "1e5", "1e30"])
-def test_queries_of_any_size(dtype, size, format, kernel, device):
+def test_queries_of_any_size(dtype, size, format, decoder, device):
     """FP16 subnormals, and BF16 that FP16 does not hold, beside a row of ordinary numbers and one of zeros."""
-    cache = new_cache(device, format, [40, 66], head_dim=kernel.head_dim)
+    cache = new_cache(device, format, [40, 66], head_dim=decoder.head_dim)
     q = queries(cache, torch.float32, group=4, new_tokens=2, size=0.2)
     q[:, 0] *= size
     q[:, 1] = 0
-    assert decode_budget_used(kernel.attention, q.to(dtype), cache, scale=1 / size) <= 1
+    assert decode_budget_used(decoder.attention, q.to(dtype), cache, scale=1 / size) <= 1
     if size > 1:  # one key takes it all
         q = q[:, :1, -1:].to(dtype)
-        out, v = kernel.attention(q, cache, scale=1.0), [cache.gather(i)[1][0] for i in range(2)]
+        out, v = decoder.attention(q, cache, scale=1.0), [cache.gather(i)[1][0] for i in range(2)]
         best = [(cache.gather(i)[0][0].double() @ q[i, 0, 0].double()).argmax() for i in range(2)]
         expected = torch.stack([rows[key] for rows, key in zip(v, best, strict=True)])
         torch.testing.assert_close(out[:, 0, 0].float(), expected, rtol=torch.finfo(dtype).eps, atol=0)
@@ -190,36 +190,36 @@ NOT_FINITE += [pytest.param("bf16", BF16, number, marks=GPU) for number in (torc
 @pytest.mark.parametrize("format, dtype, number", NOT_FINITE)
 @pytest.mark.parametrize("place", [5, 69], ids=["an old key", "the newest key"])
 @pytest.mark.parametrize("which", [0, 1], ids=["key", "value"])
-def test_what_is_not_finite_goes_where_it_should(which, place, format, dtype, number, kernel, device):
+def test_what_is_not_finite_goes_where_it_should(which, place, format, dtype, number, decoder, device):
     """To the rows to which the FP64 reference takes it, and to no other head or sequence."""
-    rows = [torch.randn(2, 2, n, kernel.head_dim, device=device) / 4 for n in (40, 70)]
-    cache = new_cache(device, format, [40, 70], kv_heads=2, head_dim=kernel.head_dim, rows=rows)
+    rows = [torch.randn(2, 2, n, decoder.head_dim, device=device) / 4 for n in (40, 70)]
+    cache = new_cache(device, format, [40, 70], kv_heads=2, head_dim=decoder.head_dim, rows=rows)
     q = queries(cache, dtype, group=1, new_tokens=2)
-    before = kernel.attention(q, cache)
+    before = decoder.attention(q, cache)
     rows[1][which, 0, place, 3] = number
     write(cache, 1, *rows[1])
-    out = kernel.attention(q, cache)
+    out = decoder.attention(q, cache)
     expected = torch.stack([x.out for x in Budget(q, cache).expected]).view(out.shape)
     assert out.isnan().equal(expected.isnan()) and out.isinf().equal(expected.isinf())
     assert not out[1, 0].equal(before[1, 0])
     assert out[0].equal(before[0]) and out[1, 1].equal(before[1, 1])
 
 
-def test_a_query_that_is_not_finite_spoils_its_own_row_alone(kernel, device):
-    cache = new_cache(device, "fp8", [40, 70], head_dim=kernel.head_dim)
+def test_a_query_that_is_not_finite_spoils_its_own_row_alone(decoder, device):
+    cache = new_cache(device, "fp8", [40, 70], head_dim=decoder.head_dim)
     q = queries(cache, FP16, group=3, new_tokens=2)
-    expected = kernel.attention(q, cache)
+    expected = decoder.attention(q, cache)
     q[1, 0, 0, 3], q[0, 2, 1, 4] = torch.nan, torch.inf
-    out = kernel.attention(q, cache)
+    out = decoder.attention(q, cache)
     spoiled = torch.zeros(2, 3, 2, dtype=torch.bool, device=device)
     spoiled[1, 0, 0] = spoiled[0, 2, 1] = True
     assert out[spoiled].isnan().all() and out[~spoiled].equal(expected[~spoiled])
 
 
 @all_formats(interpreted=["fp16", "fp8", "nvfp4"])
-def test_what_is_not_used_does_not_matter(format, dtype, kernel, device):
+def test_what_is_not_used_does_not_matter(format, dtype, decoder, device):
     """Not a bit of it: rows past the length, pages of nobody."""
-    cache = new_cache(device, format, [17, 70], kv_heads=2, head_dim=kernel.head_dim)
+    cache = new_cache(device, format, [17, 70], kv_heads=2, head_dim=decoder.head_dim)
     q = queries(cache, dtype, group=1, new_tokens=2)
     unused = torch.ones(cache.pages, cache.page_size, dtype=torch.bool)
     for pages, length in zip(cache.host_pages, cache.host_lengths, strict=True):
@@ -229,16 +229,16 @@ def test_what_is_not_used_does_not_matter(format, dtype, kernel, device):
     for byte in (0x00, 0x7F, 0xFF):
         fill_with_nan(cache, byte, unused.to(device))
         with prefilled_with_nan():
-            results.append(kernel.attention(q, cache, return_lse=True))
+            results.append(decoder.attention(q, cache, return_lse=True))
     for out, lse in results:
         assert out.equal(results[0][0]) and lse.equal(results[0][1])
 
 
-def test_strides_of_queries_change_nothing(kernel, device):
-    cache = new_cache(device, "fp16", [40, 3], head_dim=kernel.head_dim)
+def test_strides_of_queries_change_nothing(decoder, device):
+    cache = new_cache(device, "fp16", [40, 3], head_dim=decoder.head_dim)
     q = queries(cache, FP16, group=3, new_tokens=2)
     strided = q.permute(3, 2, 1, 0).contiguous().permute(3, 2, 1, 0)
-    assert kernel.attention(strided, cache).equal(kernel.attention(q, cache))
+    assert decoder.attention(strided, cache).equal(decoder.attention(q, cache))
 
 
 # Which kernel: the one for Hopper, or the portable one, which runs wherever Triton does.

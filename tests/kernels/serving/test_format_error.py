@@ -74,9 +74,9 @@ def error_of_format(format, data, device, *, attention=decode_attention, **facto
 
 
 @pytest.mark.parametrize("format, data", BOUNDS)
-def test_the_error_of_a_format(format, data, kernel, device):
+def test_the_error_of_a_format(format, data, decoder, device):
     low, high = BOUNDS[format, data]
-    assert low < error_of_format(format, data, device, attention=kernel.attention) < high
+    assert low < error_of_format(format, data, device, attention=decoder.attention) < high
 
 
 @pytest.mark.parametrize("data", [gaussian, outlier_channels, mean_subtracted])

@@ -70,50 +70,50 @@ def test_a_hopper_gpu_takes_its_own_kernel(format, head_dim, monkeypatch, device
 @pytest.mark.large
 @GPU
 @all_formats()
-def test_one_batch_from_1_to_131072_keys(format, dtype, kernel, device):
+def test_one_batch_from_1_to_131072_keys(format, dtype, decoder, device):
     lengths = [131072, 1, 0, 4096, 131071, 65, 33333]
-    cache = new_cache(device, format, lengths, kv_heads=2, head_dim=kernel.head_dim, page_size=64)
-    assert decode_budget_used(kernel.attention, queries(cache, dtype, group=4, new_tokens=2), cache) <= 1
+    cache = new_cache(device, format, lengths, kv_heads=2, head_dim=decoder.head_dim, page_size=64)
+    assert decode_budget_used(decoder.attention, queries(cache, dtype, group=4, new_tokens=2), cache) <= 1
 
 
 @GPU
 @all_formats()
 @pytest.mark.parametrize("sequences, length", [(1, 20000), (37, 700)])
-def test_all_of_the_gpu_the_same_again_bit_for_bit(sequences, length, format, dtype, kernel, device):
+def test_all_of_the_gpu_the_same_again_bit_for_bit(sequences, length, format, dtype, decoder, device):
     """Twenty times: what one program reads before another has written it differs now and then."""
     lengths = [length - i % 5 * 13 for i in range(sequences)]
-    cache = new_cache(device, format, lengths, kv_heads=8, head_dim=kernel.head_dim, page_size=64)
+    cache = new_cache(device, format, lengths, kv_heads=8, head_dim=decoder.head_dim, page_size=64)
     budget = Budget(queries(cache, dtype, group=4), cache)
-    assert max(budget.fractions_used(kernel.attention)) <= 1
-    first = kernel.attention(budget.q, cache, return_lse=True)
+    assert max(budget.fractions_used(decoder.attention)) <= 1
+    first = decoder.attention(budget.q, cache, return_lse=True)
     for _ in range(20):
         with prefilled_with_nan():
-            again = kernel.attention(budget.q, cache, return_lse=True)
+            again = decoder.attention(budget.q, cache, return_lse=True)
         assert again[0].equal(first[0]) and again[1].equal(first[1])
 
 
 @GPU
 @all_formats()
-def test_more_sequences_than_programs(format, dtype, kernel, device):
+def test_more_sequences_than_programs(format, dtype, decoder, device):
     """So that some are merged and some are not, in one launch; and 150 sequences are no power of two."""
     lengths = [0, 1, 16, 17, 64, 65, 100, 128, 129, 150] * 15
-    cache = new_cache(device, format, lengths, kv_heads=3, head_dim=kernel.head_dim)
-    assert decode_budget_used(kernel.attention, queries(cache, dtype, group=3, new_tokens=2), cache) <= 1
+    cache = new_cache(device, format, lengths, kv_heads=3, head_dim=decoder.head_dim)
+    assert decode_budget_used(decoder.attention, queries(cache, dtype, group=3, new_tokens=2), cache) <= 1
 
 
 @GPU
 @all_formats()
-def test_a_captured_graph_sees_the_cache_grow(format, dtype, kernel, device):
+def test_a_captured_graph_sees_the_cache_grow(format, dtype, decoder, device):
     """Lengths and page table are read as it is replayed: from no key at all, across pages."""
     table = torch.randperm(36).view(3, 12)
     options = SCALES if format in SCHEMES else {}
-    cache = KVCache(table, kv_heads=2, head_dim=kernel.head_dim, page_size=16, format=format, device=device, **options)
+    cache = KVCache(table, kv_heads=2, head_dim=decoder.head_dim, page_size=16, format=format, device=device, **options)
     fill_with_nan(cache, 0xFF)
     q = queries(cache, dtype, group=4, new_tokens=2)
-    kernel.attention(q, cache)  # compiled
+    decoder.attention(q, cache)  # compiled
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        result = kernel.attention(q, cache, return_lse=True)
+        result = decoder.attention(q, cache, return_lse=True)
 
     def replayed(q, cache, **_):
         for x in result:
@@ -122,7 +122,9 @@ def test_a_captured_graph_sees_the_cache_grow(format, dtype, kernel, device):
         return tuple(x.clone() for x in result)
 
     for new_tokens, sequences in ((0, None), (1, [2]), (2, None), (14, [0, 2]), (47, None), (1, None), (100, [1])):
-        k, v = torch.randn(2, 3 if sequences is None else len(sequences), 2, new_tokens, kernel.head_dim, device=device)
+        k, v = torch.randn(
+            2, 3 if sequences is None else len(sequences), 2, new_tokens, decoder.head_dim, device=device
+        )
         cache.append(k, v, sequences)
         q.copy_(queries(cache, dtype, group=4, new_tokens=2))
         assert decode_budget_used(replayed, q, cache) <= 1
@@ -131,21 +133,21 @@ def test_a_captured_graph_sees_the_cache_grow(format, dtype, kernel, device):
 
 @GPU
 @all_formats()
-def test_a_whole_step_of_decode_is_one_graph(format, dtype, kernel, device):
+def test_a_whole_step_of_decode_is_one_graph(format, dtype, decoder, device):
     """A token is appended and attended to, again and again; lengths advance on the GPU."""
-    sizes = {"kv_heads": 2, "head_dim": kernel.head_dim, "page_size": 16}
+    sizes = {"kv_heads": 2, "head_dim": decoder.head_dim, "page_size": 16}
     options = SCALES if format in SCHEMES else {}
     cache = KVCache(torch.randperm(36).view(3, 12), format=format, device=device, **sizes, **options)
     fill_with_nan(cache, 0xFF)
     for sequence, length in enumerate((15, 1, 150)):
-        cache.append(*torch.randn(2, 1, 2, length, kernel.head_dim, device=device), [sequence])
-    q, (k, v) = queries(cache, dtype, group=4), torch.randn(2, 3, 2, 1, kernel.head_dim, device=device)
+        cache.append(*torch.randn(2, 1, 2, length, decoder.head_dim, device=device), [sequence])
+    q, (k, v) = queries(cache, dtype, group=4), torch.randn(2, 3, 2, 1, decoder.head_dim, device=device)
     cache.append(k, v)
-    kernel.attention(q, cache)  # compiled
+    decoder.attention(q, cache)  # compiled
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         cache.append(k, v)
-        result = kernel.attention(q, cache, return_lse=True)
+        result = decoder.attention(q, cache, return_lse=True)
 
     def replayed(q, cache, **_):
         return tuple(x.clone() for x in result)
@@ -158,23 +160,23 @@ def test_a_whole_step_of_decode_is_one_graph(format, dtype, kernel, device):
         graph.replay()
         assert cache.lengths.tolist() == cache.host_lengths == [17 + step, 3 + step, 152 + step]
         assert decode_budget_used(replayed, q, cache) <= 1
-    assert cache.gather(1)[0].shape == (2, 22, kernel.head_dim)
+    assert cache.gather(1)[0].shape == (2, 22, decoder.head_dim)
 
 
 @GPU
 @all_formats()
-def test_what_comes_next_waits_also_where_nothing_is_merged(format, dtype, kernel, device):
+def test_what_comes_next_waits_also_where_nothing_is_merged(format, dtype, decoder, device):
     """No sequence is longer than a tile: the kernel that merges has nothing to do, and must not end first."""
     lengths = [100 + i % 28 for i in range(64)]
-    caches = [new_cache(device, format, lengths, kv_heads=8, head_dim=kernel.head_dim, page_size=128) for _ in "ab"]
+    caches = [new_cache(device, format, lengths, kv_heads=8, head_dim=decoder.head_dim, page_size=128) for _ in "ab"]
     q = [queries(cache, dtype, group=4) for cache in caches]
-    expected = [kernel.attention(*x) for x in zip(q, caches, strict=True)]
+    expected = [decoder.attention(*x) for x in zip(q, caches, strict=True)]
     copied = [torch.empty_like(x) for x in expected]
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         for x, cache, copy in zip(q, caches, copied, strict=True):
-            out = kernel.attention(x, cache)
+            out = decoder.attention(x, cache)
             copy.copy_(out)
             out.fill_(torch.nan)
             del out  # the next one may take its place
@@ -187,28 +189,28 @@ def test_what_comes_next_waits_also_where_nothing_is_merged(format, dtype, kerne
 
 @GPU
 @all_formats()
-def test_nothing_waits_for_the_gpu(format, dtype, kernel, device):
-    cache = new_cache(device, format, [40, 3], head_dim=kernel.head_dim)
+def test_nothing_waits_for_the_gpu(format, dtype, decoder, device):
+    cache = new_cache(device, format, [40, 3], head_dim=decoder.head_dim)
     q = queries(cache, dtype)
-    expected = kernel.attention(q, cache)  # compiled
+    expected = decoder.attention(q, cache)  # compiled
     torch.cuda.synchronize()
     torch.cuda.set_sync_debug_mode("error")
     try:
-        out = kernel.attention(q, cache)
+        out = decoder.attention(q, cache)
     finally:
         torch.cuda.set_sync_debug_mode("default")
     assert out.equal(expected)
 
 
 @GPU
-def test_another_stream(kernel, device):
-    cache = new_cache(device, "fp16", [4000, 3], head_dim=kernel.head_dim)
+def test_another_stream(decoder, device):
+    cache = new_cache(device, "fp16", [4000, 3], head_dim=decoder.head_dim)
     q = queries(cache, FP16)
-    expected = kernel.attention(q, cache)
+    expected = decoder.attention(q, cache)
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
-        out = kernel.attention(q, cache)
+        out = decoder.attention(q, cache)
     stream.synchronize()
     assert out.equal(expected)
 
@@ -216,34 +218,34 @@ def test_another_stream(kernel, device):
 @pytest.mark.large
 @GPU
 @pytest.mark.parametrize("format", ["fp8", "nvfp4"])
-def test_pages_lie_beyond_2_to_the_31_bytes(format, kernel, device):
+def test_pages_lie_beyond_2_to_the_31_bytes(format, decoder, device):
     head_dim, row = 128, 128 if format == "fp8" else 64
     pages = 2**31 // (8 * 64 * row) + 3
     table = torch.tensor([[0, pages - 1], [pages - 2, pages - 3]])
     cache = KVCache(table, kv_heads=8, head_dim=head_dim, format=format, device=device, **SCALES)
     for sequence, length in enumerate((70, 128)):
         write(cache, sequence, *random_rows(cache, length))
-    assert decode_budget_used(kernel.attention, queries(cache, FP16, group=2), cache) <= 1
+    assert decode_budget_used(decoder.attention, queries(cache, FP16, group=2), cache) <= 1
 
 
 @pytest.mark.large
 @GPU
 @pytest.mark.parametrize("length", [0, 64])
-def test_queries_beyond_2_to_the_31_elements(length, kernel, device):
+def test_queries_beyond_2_to_the_31_elements(length, decoder, device):
     room_for(10)
     cache = new_cache(device, "fp16", [length], head_dim=128)
     q = torch.empty(1, 2**24 + 16, 1, 128, device=device, dtype=FP16).normal_()
     assert q.numel() > 2**31
-    out = kernel.attention(q, cache)[:, -16:].clone()
-    assert out.equal(kernel.attention(q[:, -16:].clone(), cache))
+    out = decoder.attention(q, cache)[:, -16:].clone()
+    assert out.equal(decoder.attention(q[:, -16:].clone(), cache))
 
 
 @GPU
 @pytest.mark.parametrize("format", ["fp8", "nvfp4"])
-def test_decode_reads_what_append_wrote(format, kernel, device):
+def test_decode_reads_what_append_wrote(format, decoder, device):
     """A prompt, then a token at a time."""
-    sizes = {"kv_heads": 2, "head_dim": kernel.head_dim}
+    sizes = {"kv_heads": 2, "head_dim": decoder.head_dim}
     cache = KVCache(torch.randperm(20).view(2, 10), format=format, device=device, **sizes, **SCALES)
     for new_tokens in (60, 1, 1, 1, 1, 1, 70):
-        cache.append(*torch.randn(2, 2, 2, new_tokens, kernel.head_dim, device=device))
-        assert decode_budget_used(kernel.attention, queries(cache, BF16, new_tokens=min(new_tokens, 4)), cache) <= 1
+        cache.append(*torch.randn(2, 2, 2, new_tokens, decoder.head_dim, device=device))
+        assert decode_budget_used(decoder.attention, queries(cache, BF16, new_tokens=min(new_tokens, 4)), cache) <= 1

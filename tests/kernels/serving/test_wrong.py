@@ -36,10 +36,10 @@ def budgets():
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_right_kernel_is_accepted(name, kernel, budgets):
+def test_a_right_kernel_is_accepted(name, decoder, budgets):
     assert max(budgets[name].fractions_used(split_kv_attention)) <= 1
     if CASES[name][1] == FP16 or torch.cuda.is_available():
-        assert max(budgets[name].fractions_used(kernel.attention)) <= 1
+        assert max(budgets[name].fractions_used(decoder.attention)) <= 1
 
 
 @pytest.mark.parametrize("mistake", WRONG)

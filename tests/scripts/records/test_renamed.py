@@ -96,11 +96,27 @@ def test_of_two_that_are_spelt_alike_one_may_be_renamed(trees):
 def test_a_parameter_that_is_spelt_as_a_function_may_be_renamed(trees):
     old, project = trees
     (project.root / "kernels/base.py").write_text(OLD)
-    text = "def product(triple):\n    return triple\n"
+    text = "def product(triple, by):\n    return triple * by\n"
     (old / "kernels/other.py").write_text(text)
-    project.write("kernels/other.py", text.replace("triple", "factor"))
+    project.write("kernels/other.py", text.replace("triple", "factor").replace("product", "times"))
     renaming = Renaming(old, project.root)
-    assert renaming.changed == {"triple": "factor"} and renaming.apply("triple") == "triple"
+    function = {"kernels.other:product": "kernels.other:times"}
+    assert (
+        renaming.changed == function | {"kernels.other:1:triple": "kernels.other:1:factor"}
+        and renaming.apply("triple") == "triple"
+    )
+
+
+def test_a_parameter_that_a_call_names_is_renamed_wherever_it_is_written(trees):
+    old, project = trees
+    text = "def product(number):\n    return number\n\n\nRESULT = product(number=1)\n"
+    (old / "kernels/other.py").write_text(text)
+    project.edit("snippets/chapter/one.py", "triple", "threefold")
+    project.write("kernels/other.py", text.replace("number", "factor"))
+    assert Renaming(old, project.root).names["number"] == "factor"
+    project.write("kernels/other.py", text.replace("number", "factor", 2))
+    with pytest.raises(RecordError, match="factor has another origin than number had"):
+        Renaming(old, project.root)
 
 
 @pytest.mark.parametrize(
@@ -142,10 +158,12 @@ def test_a_fixture_is_renamed_with_the_parameters_of_its_tests(trees):
     old, project = trees
     text = "import pytest\n\n\n@pytest.fixture\ndef number():\n    return 1\n"
     text += "\n\ndef test_one(number):\n    assert number\n"
-    for root, changed in (old, text), (project.root, text.replace("def number", "def figure")):
-        (root / "tests/test_base.py").write_text(changed)
+    (old / "tests/test_base.py").write_text(text)
     project.edit("snippets/chapter/one.py", "triple", "threefold")
-    with pytest.raises(RecordError, match="number is number there and figure elsewhere"):
+    project.write("tests/test_base.py", text.replace("number", "figure"))
+    assert Renaming(old, project.root).names["tests.test_base:number"] == "tests.test_base:figure"
+    project.write("tests/test_base.py", text.replace("def number", "def figure"))
+    with pytest.raises(RecordError, match="number has another origin than number had"):
         Renaming(old, project.root)
 
 
