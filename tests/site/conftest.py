@@ -65,7 +65,7 @@ def never_ran(name: str) -> bool:
     return isinstance(NEWEST.inspect(name).fault, records.Missing)
 
 
-class Copy:
+class SiteCopy:
     """What the site is built from, in a folder of its own, where every record is of today's source."""
 
     def __init__(self, root: Path):

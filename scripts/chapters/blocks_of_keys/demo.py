@@ -13,7 +13,7 @@ from kernels.first.key_blocks import BLOCK_K, key_blocks_attention
 from kernels.softmax import safe_softmax
 from scripts.chapters.blocks_of_keys.worked import KEYS, QUERY, STRIP_KEYS, STRIP_QUERIES, VALUES, N
 from scripts.chapters.demo import DEVICE, percents, table, vector
-from scripts.chapters.three_matmuls.worked import number
+from scripts.chapters.three_matmuls.worked import number_text
 
 SNIPPET = "key_blocks"
 SIZE = 2  # keys of a block at the board
@@ -50,4 +50,4 @@ def lines() -> Iterator[str]:
 
 
 def scores_text(numbers: torch.Tensor) -> str:
-    return " ".join(number(value) if value > -torch.inf else "-∞" for value in numbers.tolist())
+    return " ".join(number_text(value) if value > -torch.inf else "-∞" for value in numbers.tolist())

@@ -12,7 +12,7 @@ from kernels.bench.hardware import H100
 from kernels.reference import weights
 from scripts.chapters.demo import DEVICE, percents, table, vector
 from scripts.chapters.talk.board import BYTES, DIM, WORDS
-from scripts.chapters.three_matmuls.worked import K, Q, V, number
+from scripts.chapters.three_matmuls.worked import K, Q, V, number_text
 
 SNIPPET = "roofline"
 TEXTBOOK = ("QKᵀ", "softmax", "PV")  # the scale folded into the first
@@ -34,7 +34,7 @@ def lines() -> Iterator[str]:
             i + 1,
             row_text(products[i]),
             row_text(powers[i]),
-            number(powers[i].sum().item()),
+            number_text(powers[i].sum().item()),
             percents(share),
             vector(share @ v),
         ]
@@ -49,4 +49,4 @@ def lines() -> Iterator[str]:
 
 
 def row_text(row: torch.Tensor) -> str:
-    return " ".join(number(value) for value in row.tolist())
+    return " ".join(number_text(value) for value in row.tolist())

@@ -11,7 +11,7 @@ from kernels.bench.cost import mib, square_bytes
 from kernels.reference import attention, weights
 from scripts.chapters.demo import DEVICE, percents, table, vector
 from scripts.chapters.three_matmuls.board import BYTES, DEMO_SHAPE, DIM, WORDS
-from scripts.chapters.three_matmuls.worked import K, Q, V, number
+from scripts.chapters.three_matmuls.worked import K, Q, V, number_text
 
 SNIPPET = "three_matmuls"
 
@@ -27,7 +27,7 @@ def lines() -> Iterator[str]:
     for word in range(len(Q)):
         powers = scores[word].exp()
         written = shares[word].round(decimals=2)  # in whole per cents, as at the board
-        parts = [row_text(products[word]), row_text(scores[word]), row_text(powers), number(powers.sum().item())]
+        parts = [row_text(products[word]), row_text(scores[word]), row_text(powers), number_text(powers.sum().item())]
         rows.append([word + 1, *parts, percents(written), vector(written @ v)])
     yield from table(["word", "q · k", "÷ √2", "exponentials", "sum", "shares", "output"], *rows)
     exactly = ", ".join(f"{value:.3f}" for value in attention(q, k, v)[0].tolist())
@@ -39,7 +39,7 @@ def lines() -> Iterator[str]:
 
 
 def row_text(row: torch.Tensor) -> str:
-    return " ".join(number(value) for value in row.tolist())
+    return " ".join(number_text(value) for value in row.tolist())
 
 
 def shape(x: torch.Tensor) -> str:

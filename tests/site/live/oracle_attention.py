@@ -13,7 +13,7 @@ from kernels.reference import attention, weights
 from kernels.serving.decode_kernel import owner_of
 from kernels.softmax import OnlineSoftmax, naive_softmax, safe_softmax
 from scripts import records
-from tests.site.live.harness import FEW, OracleCheck, per_case
+from tests.site.live.harness import SAMPLE_SIZE, OracleCheck, per_case
 
 MANY = 1000
 INF = math.inf
@@ -67,7 +67,7 @@ def softmax_outputs(scores, values, _):
 @cache
 def scores_and_values() -> list:
     rng = random.Random(2)
-    return [[table(rng, 1, 6, 3)[0], table(rng, 6), i % 4 == 0] for i in range(FEW)]
+    return [[table(rng, 1, 6, 3)[0], table(rng, 6), i % 4 == 0] for i in range(SAMPLE_SIZE)]
 
 
 @per_case
@@ -89,7 +89,7 @@ def accumulators(scores, values, forget):
 
 def cuts() -> list:
     rng = random.Random(3)
-    return [[table(rng, 1, n, 5)[0], rng.randint(0, n)] for n in (rng.randint(2, 8) for _ in range(FEW))]
+    return [[table(rng, 1, n, 5)[0], rng.randint(0, n)] for n in (rng.randint(2, 8) for _ in range(SAMPLE_SIZE))]
 
 
 @per_case
