@@ -30,7 +30,7 @@ class Part:
 
 
 def attend(begin: int, end: int, reference: int | None = None) -> Part:
-    """Tokens begin to end; measured from ``reference``, from their own maximum if there is none."""
+    """Attention over these tokens, with terms measured from ``reference``, or else from their own maximum."""
     scores = [sum(q * k for q, k in zip(QUERY, key, strict=True)) for key in KEYS[begin:end]]
     top = max(scores)
     terms = [2.0 ** (score - (top if reference is None else reference)) for score in scores]

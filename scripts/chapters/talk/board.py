@@ -22,7 +22,7 @@ def exponentials() -> list[list[float]]:
 
 
 def weights() -> list[list[float]]:
-    """As one writes them: to whole per cents."""
+    """As we write them: to whole per cents."""
     return [[round(power / sum(row), 2) for power in row] for row in exponentials()]
 
 
@@ -33,9 +33,9 @@ def thin_and_square_mib() -> tuple[int, int]:
 
 def matmul_and_trip_microseconds() -> tuple[float, float]:
     """How long the two matmuls take, and how long the four trips of the square, in µs, by the maker's figures."""
-    cooks = 4 * WORDS**2 * DIM / H100["bf16 peak"].value
-    hallway = TRIPS * square_bytes(WORDS, BYTES) / H100["hbm bandwidth"].value
-    return 1e6 * cooks, 1e6 * hallway
+    matmul_seconds = 4 * WORDS**2 * DIM / H100["bf16 peak"].value
+    trip_seconds = TRIPS * square_bytes(WORDS, BYTES) / H100["hbm bandwidth"].value
+    return 1e6 * matmul_seconds, 1e6 * trip_seconds
 
 
 def board() -> Board:
@@ -183,12 +183,12 @@ def draw_balloon(board: Board) -> None:
 
 
 def draw_hallway(board: Board) -> None:
-    cooks, carried = matmul_and_trip_microseconds()
+    matmul_us, trip_us = matmul_and_trip_microseconds()
     peak, speed = H100["bf16 peak"].value / 1e12, H100["hbm bandwidth"].value / 1e12
     board.step(
         f"On the left a kitchen, {peak:.0f} TFLOP/s, with a narrow hallway, {speed:.2f} TB/s, to the memory, HBM. "
         f"Under the square four arrows: written, down; read, up; and both again. N over d is {WORDS // DIM}, circled; "
-        f"cooks {cooks:.0f} microseconds, hallway {carried:.0f}."
+        f"cooks {matmul_us:.0f} microseconds, hallway {trip_us:.0f}."
     )
     board.erase("left")
     board.box(16, 18, 276, 44, f"kitchen: {peak:.0f} TFLOP/s", 0.9)
@@ -208,8 +208,8 @@ def draw_hallway(board: Board) -> None:
         board.write(18, 174, f"{TRIPS}N² / {TRIPS}Nd = N/d =", 0.95, at="left")
         board.write(252, 174, str(WORDS // DIM), 1.2)
         board.ring(252, 174, 58, 38)
-        board.write(18, 246, f"hallway: {carried:.0f} µs", 0.95, at="left")
-    board.write(18, 216, f"cooks: {cooks:.0f} µs", 0.95, at="left")
+        board.write(18, 246, f"hallway: {trip_us:.0f} µs", 0.95, at="left")
+    board.write(18, 216, f"cooks: {matmul_us:.0f} µs", 0.95, at="left")
 
 
 def draw_struck_square(board: Board) -> None:

@@ -32,9 +32,9 @@ def test_a_model_says_what_is_true(check, pieces):
 @each_check
 def test_a_mistake_is_noticed(check, pieces, tmp_path):
     for mistake in (check.mistake, *check.other_mistakes):
-        mistaken = check.with_mistake(pieces, tmp_path, mistake)
+        wrong_pieces = check.with_mistake(pieces, tmp_path, mistake)
         try:
-            assert check.faults(mistaken, sample=True), mistake
+            assert check.faults(wrong_pieces, sample=True), mistake
         except KeyError:  # an answer that lacks something
             continue
 
