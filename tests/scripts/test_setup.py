@@ -346,7 +346,7 @@ def test_an_interruption_waits_for_the_command_and_ends_in_one_sentence(tmp_path
 
 def chosen(machine):
     setup.VENV.mkdir()
-    setup.browser()
+    setup.ensure_browser()
     return setup.BROWSER.read_text().rsplit("/", 1)[1]
 
 
@@ -381,7 +381,7 @@ def test_where_apt_fails_playwright_brings_the_browser(machine):
 def test_without_root_or_sudo_the_package_is_named(machine, monkeypatch):
     monkeypatch.setattr(setup.os, "geteuid", lambda: 1000)
     with pytest.raises(setup.SetupError, match=r"root, or sudo.*apt-get install python3\.11-venv"):
-        setup.apt("python3.11-venv")
+        setup.install_debian_packages("python3.11-venv")
 
 
 def test_a_script_finds_the_library_from_anywhere(tmp_path):

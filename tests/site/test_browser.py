@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import TimeoutError
 
 from scripts.records import ROOT
-from tests.site.conftest import CHAPTER, NAMES, SCHEME, SCHEMES, scroll_through
+from tests.site.conftest import CHAPTER, CURRENT_SCHEME, MATERIAL_SCHEMES, SCHEMES, scroll_through
 from tests.site.keyboard import assert_keyboard_reaches_every_control
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
@@ -59,7 +59,7 @@ def test_pages_fit_every_width_draw_figures_that_come_near_are_walked_by_keyboar
     of_each_kind = {*sample_pages, "404.html"}
     every_page = request.node.callspec.id == "all"
     for path, page in visit.go_through([*browsed_pages, "404.html"], width=390):
-        assert page.evaluate(SCHEME) == NAMES["light"]
+        assert page.evaluate(CURRENT_SCHEME) == MATERIAL_SCHEMES["light"]
         assert_figures_are_fetched_when_near(page, path)
         assert_nothing_scrolls_sideways(page, path, 390)
         assert_wide_parts_can_be_focused(page, path)
@@ -152,7 +152,7 @@ def darken(page) -> None:
     leave_rows(page, 2)
     page.evaluate("document.head.insertAdjacentHTML('beforeend', '<style>* { transition: none !important }</style>')")
     page.emulate_media(color_scheme="dark")
-    page.wait_for_function(f"{SCHEME} === {NAMES['dark']!r}", timeout=5000)
+    page.wait_for_function(f"{CURRENT_SCHEME} === {MATERIAL_SCHEMES['dark']!r}", timeout=5000)
     ink = page.evaluate(INK_OF, "")
     page.wait_for_function(f"['', {ink!r}].includes({INKS})", timeout=10_000)
 
@@ -165,7 +165,7 @@ def test_figures_follow_the_scheme(visit, scheme):
     before = page.evaluate(INK_OF, "")
     page.wait_for_function(f"{INKS} === {before!r}", timeout=5000)
     page.evaluate(TOGGLE_SCHEME)
-    page.wait_for_function(f"{SCHEME} !== {NAMES[scheme]!r}", timeout=5000)
+    page.wait_for_function(f"{CURRENT_SCHEME} !== {MATERIAL_SCHEMES[scheme]!r}", timeout=5000)
     after = page.evaluate(INK_OF, "")
     assert after != before
     page.wait_for_function(f"{INKS} === {after!r}", timeout=5000)
@@ -178,7 +178,7 @@ def test_a_scheme_chosen_while_the_library_loads_is_the_figures(visit):
     with page.expect_request(PLOTLY_REQUEST):
         figure.scroll_into_view_if_needed()
     page.evaluate(TOGGLE_SCHEME)
-    page.wait_for_function(f"{SCHEME} === 'slate'")
+    page.wait_for_function(f"{CURRENT_SCHEME} === 'slate'")
     held[0].continue_()
     scroll_through(page)
     page.wait_for_function(f"{INKS} === {page.evaluate(INK_OF, '')!r}", timeout=5000)
@@ -211,7 +211,7 @@ def test_the_words_searched_for_are_marked_on_the_page(visit):
 
 def test_the_browser_works_out_the_style_of_an_element_about_once(chromium, url, tmp_path):
     """What scripts change when they start must not restyle the whole page, which a phone would wait for."""
-    browser = chromium.running
+    browser = chromium.browser
     page = browser.new_page()
     browser.start_tracing(page=page, path=tmp_path / "trace.json", categories=["devtools.timeline"])
     assert page.goto(f"{url}chapters/flash-attention/").ok

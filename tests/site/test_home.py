@@ -166,7 +166,7 @@ def test_whoever_wants_no_motion_sees_the_end_of_it(visit):
 
 
 def test_without_scripts_there_are_the_claim_a_still_picture_and_the_path(chromium, url):
-    context = chromium.running.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 900})
+    context = chromium.browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 900})
     page = context.new_page()
     page.goto(url)
     assert page.locator("h1").is_visible() and page.locator(".part li a").count() == len(CHAPTERS)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.site.conftest import CHAPTER, NAMES, SCHEME, SCHEMES, scroll_through
+from tests.site.conftest import CHAPTER, CURRENT_SCHEME, MATERIAL_SCHEMES, SCHEMES, scroll_through
 from tests.site.keyboard import assert_reached, tab_through
 
 NOTES = "chapters/blocks-of-keys/notes/"  # they have a figure, tables and code, and fewer of each than a chapter
@@ -30,9 +30,9 @@ def test_the_keyboard_changes_the_scheme(visit, scheme, width):
     other = next(name for name in SCHEMES if name != scheme)
     assert page.evaluate("document.activeElement.ariaLabel") == f"Switch to the {other} scheme"
     page.keyboard.press("Enter")
-    page.wait_for_function(f"{SCHEME} === {NAMES[other]!r}", timeout=5000)
+    page.wait_for_function(f"{CURRENT_SCHEME} === {MATERIAL_SCHEMES[other]!r}", timeout=5000)
     page.keyboard.press("Enter")
-    page.wait_for_function(f"{SCHEME} === {NAMES[scheme]!r}", timeout=5000)
+    page.wait_for_function(f"{CURRENT_SCHEME} === {MATERIAL_SCHEMES[scheme]!r}", timeout=5000)
 
 
 @pytest.mark.parametrize("name, toggle", [("Contents", "__drawer"), ("Search", "__search")])

@@ -116,7 +116,7 @@ def test_the_field_leaves_what_has_all_words_and_gives_the_rest_back(visit):
 
 
 def test_without_scripts_and_on_other_pages_there_is_no_field(chromium, url, visit):
-    context = chromium.running.new_context(java_script_enabled=False)
+    context = chromium.browser.new_context(java_script_enabled=False)
     page = context.new_page()
     assert page.goto(url + PAGE).ok
     assert page.query_selector("#peers") and not page.query_selector(".hb-find")

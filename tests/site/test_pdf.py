@@ -17,7 +17,7 @@ ELSEWHERE = "https://example.org/handbook/"
 @pytest.fixture(scope="module")
 def pdf_reader(url, chromium, tmp_path_factory):
     target = tmp_path_factory.mktemp("pdf") / "some.pdf"
-    pdf.write(chromium.running, url, PATHS, target, ELSEWHERE)
+    pdf.write(chromium.browser, url, PATHS, target, ELSEWHERE)
     return pypdf.PdfReader(target)
 
 
@@ -38,7 +38,7 @@ def test_each_page_begins_on_a_leaf_of_its_own_and_has_a_bookmark(pdf_reader):
 
 @pytest.mark.parametrize(("lines", "leaves_as_printed", "leaves"), [(62, 1, 1), (65, 2, 1), (110, 2, 2)])
 def test_a_last_leaf_of_a_few_words_is_saved(chromium, lines, leaves_as_printed, leaves):
-    page = chromium.running.new_page()
+    page = chromium.browser.new_page()
     page.set_content("<style>p { margin: 0; font: 16px/18px serif }</style>" + "<p>One line of words</p>" * lines)
     assert len(pypdf.PdfReader(io.BytesIO(page.pdf(format="A4"))).pages) == leaves_as_printed
     assert len(pdf.to_pdf(page, "A4").pages) == leaves
@@ -53,7 +53,7 @@ def test_a_page_that_still_adds_to_itself_adds_no_leaf_to_the_feet(chromium, tmp
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "index.html").write_text(BUSY)
     with serve(tmp_path / "site") as url:
-        pdf.write(chromium.running, url, [""], tmp_path / "some.pdf", ELSEWHERE)
+        pdf.write(chromium.browser, url, [""], tmp_path / "some.pdf", ELSEWHERE)
     assert len(pypdf.PdfReader(tmp_path / "some.pdf").pages) == 1
 
 

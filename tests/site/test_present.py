@@ -415,7 +415,7 @@ def test_the_notes_are_read_standing_and_grow(presenter):
 
 
 def test_it_opens_from_a_file(site, chromium):
-    page = chromium.running.new_page()
+    page = chromium.browser.new_page()
     page.goto((site / "chapters" / NAME / "sheet" / "index.html").as_uri())
     page.get_by_role("button", name="Present", exact=True).click()
     with page.expect_popup() as opened:

@@ -7,7 +7,7 @@ SIZE = {"width": 1280, "height": 860}
 
 
 def test_the_readme_shows_the_site(chromium, url):
-    page = chromium.running.new_page(viewport=SIZE)
+    page = chromium.browser.new_page(viewport=SIZE)
     assert page.goto(f"{url}chapters/traffic/#figure-bytes_by_kernel").ok
     page.locator("#figure-bytes_by_kernel .hb-plot--drawn").wait_for()
     screenshot = page.screenshot()

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import pytest
 from bs4 import BeautifulSoup
 
-from tests.site.conftest import SiteCopy, command
+from tests.site.conftest import SiteCopy, mkdocs_process_options
 
 CHAPTER, NOTE = "chapters/online-softmax/", "chapters/online-softmax/notes/"
 READY = PATIENCE = 60  # seconds: a build takes some ten, and twice that while other tests run
@@ -28,7 +28,7 @@ class Server:
             probe.bind(("127.0.0.1", 0))
             address = f"127.0.0.1:{probe.getsockname()[1]}"
         self.copy, self.log, self.url = copy, log, f"http://{address}/"
-        call = command("serve", "--dev-addr", address, root=copy.root, SITE_URL=self.url, PREVIEW="1")
+        call = mkdocs_process_options("serve", "--dev-addr", address, root=copy.root, SITE_URL=self.url, PREVIEW="1")
         self.process = subprocess.Popen(**call, stdout=log, stderr=log, start_new_session=True)
 
     def stop(self) -> None:

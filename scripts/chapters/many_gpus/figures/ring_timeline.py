@@ -19,7 +19,7 @@ ATTENTION = ("own part", "other's part")  # in the order in which they begin
 
 def figure() -> go.Figure:
     rows = records.table("parallel_timeline", "timeline")
-    fig, copier_of_trace = go.Figure(), []
+    fig, labels = go.Figure(), []
     for copier in dict.fromkeys(row["how"] for row in rows):
         drawn_rows = rows_with_line(plot.rows_with(rows, how=copier))
         for line, role in ROLES.items():
@@ -33,11 +33,11 @@ def figure() -> go.Figure:
                 marker={"line": {"width": 1}},
                 **plot.Style(line, role).trace("%{customdata}: from %{base:.0f} µs, %{x:.0f} µs"),
             )
-            copier_of_trace.append(copier)
+            labels.append(copier)
     return plot.finish(
         fig,
         210,
-        plot.trace_menu(fig, "Copied by", copier_of_trace, "peer memory"),
+        plot.trace_menu(fig, "Copied by", labels, "peer memory"),
         barmode="overlay",
         bargap=0.3,
         xaxis={"title": "µs since the first began", "range": [0, 1.03 * max(row["end"] for row in rows)]},
