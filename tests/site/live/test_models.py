@@ -10,7 +10,7 @@ from tests.site.live import (
     oracle_machine,
     oracle_one_head,
 )
-from tests.site.live.test_pieces import NAMES, modules
+from tests.site.live.test_pieces import PIECES, modules
 
 CHECKS = [
     *oracle_attention.CHECKS,
@@ -40,5 +40,5 @@ def test_a_mistake_is_noticed(check, pieces, tmp_path):
 
 
 def test_every_model_of_a_piece_has_its_oracle():
-    needed = {module for name in NAMES for module in modules(f"{name}.js") if module.endswith(".model.js")}
+    needed = {module for name in PIECES for module in modules(f"{name}.js") if module.endswith(".model.js")}
     assert needed == {check.module for check in CHECKS}

@@ -8,7 +8,7 @@ from bs4 import BeautifulSoup
 
 from scripts.records import ROOT
 from tests.site.live.conftest import start_piece
-from tests.site.live.test_pieces import FINGER, every_width
+from tests.site.live.test_pieces import MIN_TOUCH_PIXELS, every_width
 
 PAGE = ROOT / "docs" / "chapters" / "first-kernel" / "index.md"
 PLACES, TABLE = 8, 3  # on a bench: query, key, four scores, value, output; in memory: the rows of the output
@@ -193,7 +193,7 @@ def test_a_guess_stays_marked_and_the_end_says_whether_it_was_right(visit, hand,
     piece = start_piece(page, "one_head")
     button = guess(piece, table)
     box = button.bounding_box()
-    assert min(box["width"], box["height"]) >= FINGER and "?" in button.inner_text()
+    assert min(box["width"], box["height"]) >= MIN_TOUCH_PIXELS and "?" in button.inner_text()
     assert says(piece).endswith("Guess: press Q, K or V.") and piece.get_by_text("your guess?").is_visible()
     {"mouse": button.click, "touch": button.tap, "keyboard": lambda: button.press("Space")}[hand]()
     shown = lambda: [guess(piece, each).get_attribute("aria-pressed") == "true" for each in GUESSES]

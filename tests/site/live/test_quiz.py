@@ -4,7 +4,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from scripts.records import ROOT
-from tests.site.test_browser import axe
+from tests.site.test_browser import axe_violations
 
 MODEL = "quiz.model.js"
 CHAPTERS = sorted(path.parent.name for path in (ROOT / "docs" / "chapters").glob("*/index.md"))
@@ -85,7 +85,7 @@ def test_a_reader_answers_comes_back_and_forgets(visit):
     progress = page.locator(".hb-quiz__progress")
     assert "2 of 4 answered, 1 right" in progress.inner_text()
     assert question.locator("xpath=following-sibling::details").first.get_attribute("open") is None
-    assert not axe(page)
+    assert not axe_violations(page)
 
     page.reload()
     page.locator("#questions").scroll_into_view_if_needed()
