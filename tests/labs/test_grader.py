@@ -325,7 +325,7 @@ def test_the_files_to_write_are_put_there_and_never_overwritten(tmp_path):
 
 def test_the_table_says_what_passed_and_what_was_changed_since(lab, tmp_path):
     command.put_start_files(tmp_path)
-    state = lambda: progress.state(tmp_path, lab, progress.read(tmp_path))  # noqa: E731
+    state = lambda: progress.state_text(tmp_path, lab, progress.read(tmp_path))  # noqa: E731
     assert state() == "not begun"
     shutil.copy(ADD, tmp_path / lab.file)
     progress.record_try(tmp_path, lab, False)

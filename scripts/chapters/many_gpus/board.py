@@ -33,15 +33,15 @@ class Partial:
     output: list[Fraction]
 
 
-def partial(word: int, own: slice) -> Partial:
+def partial_of(word: int, half: slice) -> Partial:
     query = QUERIES[word]
-    terms = [Fraction(2) ** sum(a * b for a, b in zip(query, key, strict=True)) for key in KEYS[own]]
-    blend = [sum(t * value[i] for t, value in zip(terms, VALUES[own], strict=True)) for i in (0, 1)]
+    terms = [Fraction(2) ** sum(a * b for a, b in zip(query, key, strict=True)) for key in KEYS[half]]
+    blend = [sum(t * value[i] for t, value in zip(terms, VALUES[half], strict=True)) for i in (0, 1)]
     return Partial(terms, sum(terms), [each / sum(terms) for each in blend])
 
 
 def partials_of(word: int) -> tuple[Partial, Partial]:
-    return partial(word, slice(0, 2)), partial(word, slice(2, 4))
+    return partial_of(word, slice(0, 2)), partial_of(word, slice(2, 4))
 
 
 def weights(one: Partial, other: Partial) -> tuple[Fraction, Fraction]:
@@ -102,9 +102,9 @@ def draw_first_word(board: Board) -> None:
     board.erase()
     with board.group("word"):
         board.write(240, 128, f"word 1:  q = {vector(QUERIES[0])}", 0.95)
-    for x, name, own, part in ((LEFT_BOARD_X, 1, slice(0, 2), one), (RIGHT_BOARD_X, 2, slice(2, 4), other)):
-        keys = "  ".join(vector(key) for key in KEYS[own])
-        values = "  ".join(vector(value) for value in VALUES[own])
+    for x, name, half, part in ((LEFT_BOARD_X, 1, slice(0, 2), one), (RIGHT_BOARD_X, 2, slice(2, 4), other)):
+        keys = "  ".join(vector(key) for key in KEYS[half])
+        values = "  ".join(vector(value) for value in VALUES[half])
         board.box(x - 110, 6, 220, 104)
         board.write(x, 20, f"board {name}", 0.85)
         board.write(x, 44, f"k  {keys}", 0.85)
@@ -118,9 +118,9 @@ def draw_first_word(board: Board) -> None:
         for x, to in ((LEFT_BOARD_X + 60, 210), (RIGHT_BOARD_X - 60, 270)):
             board.line((x, 200), (to, 214))
     with board.withhold(), board.group("word"):
-        both = f"{number_text(one.total)} + {number_text(other.total)}"
+        total = f"{number_text(one.total)} + {number_text(other.total)}"
         board.write(
-            240, 228, f"{number_text(one.total)} ÷ ({both}) = {a},  {number_text(other.total)} ÷ ({both}) = {b}", 0.8
+            240, 228, f"{number_text(one.total)} ÷ ({total}) = {a},  {number_text(other.total)} ÷ ({total}) = {b}", 0.8
         )
         board.write(240, 254, f"{a} · {vector(one.output)} + {b} · {vector(other.output)} = {vector(merge(0))}", 0.95)
 
@@ -237,7 +237,7 @@ def draw_stretches(board: Board) -> None:
 def draw_gradient_sent_home(board: Board) -> None:
     totals = [sum(each.total for each in partials_of(word)) for word in range(4)]
     parts = [sum(1 / total for total in totals[i : i + 2]) for i in (0, 2)]
-    wrong = 2 * sum(1 / partial(word, slice(0, 2)).total for word in (0, 1))
+    wrong = 2 * sum(1 / partial_of(word, slice(0, 2)).total for word in (0, 1))
     board.step(
         f"Value 1 lies on board 1. Board 1 finds {float(parts[0]):.3f} of its gradient, board 2 finds "
         f"{float(parts[1]):.3f} and sends it home with an arrow: {float(sum(parts)):.3f}. Below, with the lse of a "
