@@ -1,4 +1,4 @@
-"""Runs one snippet: `make run SNIPPET=three_matmuls`; with BOARD=1 what its sheet has on the board, and no more.
+"""Runs one snippet: `make run SNIPPET=three_matmuls`; with BOARD=1, only the demo of its sheet.
 
 One that imports ``kernels.bench.parallel.ranks`` is started as torchrun would, in one process a GPU; where there are
 not two GPUs, in two processes on the CPU.
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 
-# What a process says that has lost another.
+# What a process prints when it has lost its connection to another.
 LOST_PEER = re.compile(r"Dist\w*Error|gloo|Connection (closed|reset)|Broken pipe|remote worker")
 SNIPPETS = {path.stem: path for path in (Path(__file__).parents[1] / "snippets").glob("*/*.py")}
 
@@ -54,7 +54,9 @@ def gpu_notice(source: str, reason: str = "torch finds no GPU") -> str:
 
 
 def run_in_ranks(script: Path, gpus: int) -> int:
-    """Run a script in several processes; 0, or the exit status of the one that failed, which alone says why."""
+    """Runs a script in several processes; returns 0, or the exit status of the one that failed, and prints only why it
+    did.
+    """
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.run import parse_args, run
@@ -89,7 +91,7 @@ def run_in_ranks(script: Path, gpus: int) -> int:
 
 
 def blame_key(failure, log: Path) -> tuple[int, int]:
-    """The less, the likelier it failed of itself: torchrun ends others by SIGTERM, or they have lost it, and later."""
+    """Sorts the process that failed first before those that torchrun ended by SIGTERM or that lost their peer."""
     stderr_text, terminated = log.read_text(), failure.exitcode == -signal.SIGTERM
     lost_peer = bool(LOST_PEER.search(stderr_text))
     priority = 0 if "Traceback" in stderr_text and not lost_peer else 1 + terminated + (terminated or lost_peer)
@@ -97,7 +99,7 @@ def blame_key(failure, log: Path) -> tuple[int, int]:
 
 
 def stderr_of(rank: int, folder: str) -> Path:
-    """Where torchrun has put it."""
+    """The file to which torchrun has written what this rank printed to stderr."""
     (path,) = Path(folder).glob(f"*/attempt_0/{rank}/stderr.log")
     return path
 

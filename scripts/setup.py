@@ -103,30 +103,30 @@ def setup_lock() -> Iterator[None]:
 
 
 @contextmanager
-def announced_step(what: str) -> Iterator[None]:
+def announced_step(title: str) -> Iterator[None]:
     """Says which step begins, and names it where it fails."""
-    print(f"==> {what}", flush=True)
+    print(f"==> {title}", flush=True)
     try:
         yield
     except SetupError as error:
-        raise SetupError(f"Set-up stopped at: {what}\n{error}") from error
+        raise SetupError(f"Set-up stopped at: {title}\n{error}") from error
     except OSError as error:
-        raise SetupError(f"Set-up stopped at: {what}\n{error}\n{advice(str(error))}") from error
+        raise SetupError(f"Set-up stopped at: {title}\n{error}\n{advice(str(error))}") from error
 
 
-def run_once(what: str, stamp: Path, inputs: object, step: Callable[[], None]) -> None:
+def run_once(title: str, stamp: Path, inputs: object, step: Callable[[], None]) -> None:
     """Runs the step unless its stamp says that the same inputs went through it before."""
     digest = hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
     if stamp.exists() and stamp.read_text() == digest:
         return
-    with announced_step(what):
+    with announced_step(title):
         stamp.unlink(missing_ok=True)
         step()
         stamp.parent.mkdir(parents=True, exist_ok=True)
         stamp.write_text(digest)
 
 
-def apt(*packages: str) -> None:
+def install_debian_packages(*packages: str) -> None:
     """Installs Debian packages, as root or through sudo."""
     by_hand = f"Install by hand: apt-get install {' '.join(packages)}"
     if os.geteuid() == 0:
@@ -140,8 +140,8 @@ def apt(*packages: str) -> None:
     run(*sudo, "env", quiet, "apt-get", "install", "-y", "--no-install-recommends", *packages, remedy=by_hand)
 
 
-def virtual_environment() -> None:
-    """A Python environment in .venv, with the locked pip and the root on its path; made anew when a lock changes."""
+def make_virtual_environment() -> None:
+    """Makes .venv, with the locked pip and the root on its path; makes it anew when a lock changes."""
 
     def step() -> None:
         package = f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
@@ -150,7 +150,7 @@ def virtual_environment() -> None:
         except ImportError:
             if not shutil.which("apt-get"):
                 raise SetupError("This Python has no ensurepip: install its venv package.") from None
-            apt(package)
+            install_debian_packages(package)
         if VENV.is_symlink():
             elsewhere = f".venv is a link to {VENV.resolve()}, which would be emptied for this clone's packages."
             raise SetupError(f"{elsewhere} Remove the link (rm .venv), and call again.")
@@ -174,13 +174,13 @@ def pip(*arguments: str | Path) -> None:
 
 
 def install_locked(group: str) -> None:
-    """The packages that requirements/GROUP.txt lists; pip refuses another file, and a package that it does not list."""
+    """Installs what requirements/GROUP.txt lists; pip refuses any other file and any package that isn't listed."""
     quiet = [] if group == "torch" else ["--quiet"]  # torch is gigabytes: who waits for them sees them come
     pip("install", *quiet, "--require-hashes", "--requirement", ROOT / "requirements" / f"{group}.txt")
 
 
 def install_torch() -> None:
-    """PyTorch with CUDA as locked, or the build of that version to which pip's own settings lead, as to one for CPUs.
+    """Installs PyTorch with CUDA as locked, or the build of that version to which pip's settings lead, say for CPUs.
 
     Such a build has a local version, `+cpu`. The public index does not admit one, so the lock cannot have its hash.
     """
@@ -196,40 +196,40 @@ def install_torch() -> None:
     pip(*only_torch, f"torch=={version}")
 
 
-def python_packages(groups: list[str]) -> None:
-    """The named dependency groups of pyproject.toml, as locked."""
+def install_python_packages(groups: list[str]) -> None:
+    """Installs these dependency groups of pyproject.toml, as locked."""
     for group in groups:
         lock = (ROOT / "requirements" / f"{group}.txt").read_text()
         step = install_torch if group == "torch" else partial(install_locked, group)
         run_once(f"Python packages: {group}", VENV / "stamps" / f"python-{group}", lock, step)
 
 
-def npm() -> None:
-    """An npm from PyPI, in .venv, where there is none."""
+def ensure_npm() -> None:
+    """Installs an npm from PyPI in .venv where there is none."""
     if not shutil.which("npm"):
-        python_packages(["node"])
+        install_python_packages(["node"])
 
 
-def node_packages(folder: Path, what: str) -> None:
-    """What the folder's package-lock.json names, by npm."""
+def install_node_packages(folder: Path, title: str) -> None:
+    """Installs what the folder's package-lock.json names, by npm."""
 
     def step() -> None:
-        npm()
+        ensure_npm()
         run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", cwd=folder)
 
     inputs = [(folder / name).read_text() for name in ("package.json", "package-lock.json")]
-    run_once(what, folder / "node_modules" / ".stamp", inputs, step)
+    run_once(title, folder / "node_modules" / ".stamp", inputs, step)
 
 
-def browser() -> None:
-    """A Chromium for the tests; its path goes to .venv/browser."""
+def ensure_browser() -> None:
+    """Finds or installs a Chromium for the tests; its path goes to .venv/browser."""
     if BROWSER.exists() and Path(BROWSER.read_text()).exists():
         return
     with announced_step("Browser for the tests"):
         try:
             ctypes.CDLL("libatomic.so.1")  # Playwright's driver is linked against it
         except OSError:
-            apt("libatomic1")
+            install_debian_packages("libatomic1")
         path = installed_chromium() or debian_chromium() or playwright_chromium()
         BROWSER.write_text(path)
         print(f"The tests drive {path}")
@@ -249,7 +249,7 @@ def debian_chromium() -> str | None:
     if is_ubuntu() or not shutil.which("apt-get"):
         return None
     try:
-        apt("chromium", "fonts-liberation")
+        install_debian_packages("chromium", "fonts-liberation")
     except SetupError as error:
         print(f"{error}\nTaking Playwright's own Chromium in its stead.", flush=True)
     return shutil.which("chromium")
@@ -267,22 +267,22 @@ def playwright_chromium() -> str:
 
 
 def main(target: str) -> None:
-    virtual_environment()
-    python_packages(GROUPS[target])
+    make_virtual_environment()
+    install_python_packages(GROUPS[target])
     if target == "lock":
-        npm()
+        ensure_npm()
     if target in ("site", "test", "speed"):
-        node_packages(ROOT, "Scripts and fonts of the pages (npm)")
+        install_node_packages(ROOT, "Scripts and fonts of the pages (npm)")
     if target == "test":
-        node_packages(ROOT / "scripts" / "typescript", "TypeScript (npm)")
+        install_node_packages(ROOT / "scripts" / "typescript", "TypeScript (npm)")
     if target in ("test", "speed"):
-        browser()
+        ensure_browser()
     if target == "speed":
-        node_packages(ROOT / "scripts" / "speed" / "lighthouse", "Lighthouse (npm)")
+        install_node_packages(ROOT / "scripts" / "speed" / "lighthouse", "Lighthouse (npm)")
 
 
 def set_up(target: str) -> None:
-    """Sets up alone; whatever stops it, the last words are a sentence that says what to do."""
+    """Sets up while no other set-up runs; whatever stops it, the last line says what to do."""
     try:
         with setup_lock():
             main(target)

@@ -18,9 +18,9 @@ SECONDS_FILE = Path(__file__).parent / "chapters" / "demo_seconds.json"
 
 
 def main() -> None:
-    seconds_by_chapter = {chapter: math.ceil(seconds(snippet)) for snippet, chapter in demo.chapters().items()}
+    seconds_by_chapter = {chapter: math.ceil(demo_seconds(snippet)) for snippet, chapter in demo.chapters().items()}
     result = {
-        "machine": machine_in_words(),
+        "machine": machine_text(),
         "measured": date.today().isoformat(),
         "seconds": dict(sorted(seconds_by_chapter.items())),
     }
@@ -28,8 +28,8 @@ def main() -> None:
     print(SECONDS_FILE.read_text(encoding="utf-8"), end="")
 
 
-def seconds(name: str) -> float:
-    """Of a process of its own, from its start to its end; processor time, which other work does not lengthen."""
+def demo_seconds(name: str) -> float:
+    """Processor seconds of a demo in its own process, start included; other work doesn't lengthen them."""
     before = processor_seconds()
     command = [sys.executable, "-m", "scripts.run", name, "--board"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -41,7 +41,7 @@ def processor_seconds() -> float:
     return children.ru_utime + children.ru_stime
 
 
-def machine_in_words() -> str:
+def machine_text() -> str:
     """In words that follow *on*."""
     names = [line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
              if line.startswith("model name")]  # fmt: skip

@@ -11,10 +11,10 @@ import pytest
 from scripts.records import ROOT
 
 # Each room of kernels/ imports only from those further down; all import reference, multihead, softmax and checks.
-LADDER = ("bench", "parallel", "dispatch", "serving", "hopper", "formats", "flash", "first")
+ROOM_ORDER = ("bench", "parallel", "dispatch", "serving", "hopper", "formats", "flash", "first")
 STANDARD = {"__future__", *sys.stdlib_module_names}
 REGISTRY = "kernels.bench.hardware"
-MEASURES = {REGISTRY, "kernels.bench.cost", "kernels.bench.parallel.cost"}
+COUNTING_MODULES = {REGISTRY, "kernels.bench.cost", "kernels.bench.parallel.cost"}
 # What a chapter's figures, boards and worksheets share, and what one chapter may take from another.
 SHARED = {
     f"scripts.chapters.{name}"
@@ -36,8 +36,8 @@ SHARED = {
 # Make records, on a GPU; what reads a record doesn't import them.
 MAKE_RECORDS = {f"scripts.records.{name}" for name in ("__main__", "processes", "record_snippet", "run_tracer")}
 # Grimp doesn't see what is run by its path or imported by name: these files, and what they may import of our rooms.
-BY_NAME = {
-    "scripts/chapters/**/*.py": {"scripts.records", "scripts.facts", *SHARED, *MEASURES},
+ALLOWED_IMPORTS = {
+    "scripts/chapters/**/*.py": {"scripts.records", "scripts.facts", *SHARED, *COUNTING_MODULES},
     "scripts/chapters/**/demo.py": {*SHARED, "scripts.chapters.demo", "kernels", "torch", "triton"},
     "snippets/**/*.py": {"kernels", "torch", "triton"},
 }
@@ -55,11 +55,11 @@ def transitive_imports(graph, package: str) -> set[str]:
     return modules.union(*map(graph.find_upstream_modules, modules))
 
 
-def of_packages(modules: set[str], *packages: str) -> set[str]:
+def in_packages(modules: set[str], *packages: str) -> set[str]:
     return {module for module in modules if any(f"{module}.".startswith(f"{package}.") for package in packages)}
 
 
-def imported(source: str) -> set[str]:
+def imported_modules(source: str) -> set[str]:
     """The modules that a file imports, at its top or inside a function."""
     found = set()
     for node in ast.walk(ast.parse(source)):
@@ -72,62 +72,65 @@ def imported(source: str) -> set[str]:
     return found
 
 
-def unexpected_imports(source: str, ours: set[str]) -> set[str]:
-    found = of_packages(imported(source), *ROOMS)
-    return {module for module in found if not any(fnmatch(f"{module}.", f"{each}.*") for each in ours)}
+def unexpected_imports(source: str, allowed: set[str]) -> set[str]:
+    found = in_packages(imported_modules(source), *ROOMS)
+    return {module for module in found if not any(fnmatch(f"{module}.", f"{each}.*") for each in allowed)}
 
 
 def test_kernels_import_torch_and_triton_and_one_another_towards_the_simpler(graph):
     imports = transitive_imports(graph, "kernels")
-    assert of_packages(imports, "scripts") == set()
-    outside = {module for module in imports - STANDARD if not of_packages({module}, "kernels")}
+    assert in_packages(imports, "scripts") == set()
+    outside = {module for module in imports - STANDARD if not in_packages({module}, "kernels")}
     # IPython in Table.show(), in a notebook; flash_attn is a peer, which is measured where it is there.
     assert outside == {"torch", "triton", "IPython", "flash_attn"}
-    assert not graph.find_illegal_dependencies_for_layers(layers=LADDER, containers={"kernels"})
+    assert not graph.find_illegal_dependencies_for_layers(layers=ROOM_ORDER, containers={"kernels"})
 
 
 @pytest.mark.parametrize("module", ["kernels.checks", "kernels.reference", "kernels.multihead", "kernels.softmax"])
 def test_what_all_rooms_import_imports_none(graph, module):
-    assert not of_packages(transitive_imports(graph, module), *(f"kernels.{room}" for room in LADDER))
+    assert not in_packages(transitive_imports(graph, module), *(f"kernels.{room}" for room in ROOM_ORDER))
 
 
-@pytest.mark.parametrize("module", sorted(MEASURES))
+@pytest.mark.parametrize("module", sorted(COUNTING_MODULES))
 def test_what_figures_count_with_imports_no_torch(graph, module):
-    assert not of_packages(transitive_imports(graph, module), "torch", "triton")
+    assert not in_packages(transitive_imports(graph, module), "torch", "triton")
 
 
 @pytest.mark.parametrize("room", ["scripts.site", "scripts.facts", "scripts.records"])
 def test_what_builds_the_site_imports_of_our_rooms_the_registry_alone_and_no_torch(graph, room):
     modules = ({room} | graph.find_descendants(room)) - MAKE_RECORDS
     found = modules.union(*map(graph.find_upstream_modules, modules))
-    assert of_packages(found, "kernels", "torch", "triton", "scripts.chapters", "scripts.labs") == {REGISTRY}
+    assert in_packages(found, "kernels", "torch", "triton", "scripts.chapters", "scripts.labs") == {REGISTRY}
     assert not found & MAKE_RECORDS
 
 
 def test_the_grader_of_the_labs_imports_no_solution(graph):
     found = transitive_imports(graph, "scripts.labs")
-    assert not of_packages(found, *(f"kernels.{room}" for room in LADDER if room != "bench"))
-    assert not of_packages(found, "kernels.reference", "kernels.multihead", "kernels.softmax")
-    assert not of_packages(found, "scripts.site", "scripts.chapters", "snippets", "tests")
+    assert not in_packages(found, *(f"kernels.{room}" for room in ROOM_ORDER if room != "bench"))
+    assert not in_packages(found, "kernels.reference", "kernels.multihead", "kernels.softmax")
+    assert not in_packages(found, "scripts.site", "scripts.chapters", "snippets", "tests")
 
 
-@pytest.mark.parametrize("files", BY_NAME)
+@pytest.mark.parametrize("files", ALLOWED_IMPORTS)
 def test_what_is_imported_by_name_imports_what_its_room_may(files):
-    own_line = {file for other in BY_NAME if len(other) > len(files) for file in ROOT.glob(other)}
-    found = {file: unexpected_imports(file.read_text(), BY_NAME[files]) for file in {*ROOT.glob(files)} - own_line}
+    own_line = {file for other in ALLOWED_IMPORTS if len(other) > len(files) for file in ROOT.glob(other)}
+    found = {
+        file: unexpected_imports(file.read_text(), ALLOWED_IMPORTS[files]) for file in {*ROOT.glob(files)} - own_line
+    }
     assert found and {file: names for file, names in found.items() if names} == {}
 
 
 def test_what_a_demo_takes_from_a_board_reads_no_record():
     """What `make run` sets up cannot read one."""
-    taken = set.union(*(imported(file.read_text()) for file in ROOT.glob("scripts/chapters/*/demo.py")))
-    boards = [ROOT / f"{module.replace('.', '/')}.py" for module in of_packages(taken, "scripts.chapters")]
+    modules = set.union(*(imported_modules(file.read_text()) for file in ROOT.glob("scripts/chapters/*/demo.py")))
+    boards = [ROOT / f"{module.replace('.', '/')}.py" for module in in_packages(modules, "scripts.chapters")]
     files = [file for file in boards if file.exists()]
-    assert files and [file.name for file in files if of_packages(imported(file.read_text()), "scripts.records")] == []
+    imports = {file.name: imported_modules(file.read_text()) for file in files}
+    assert imports and [name for name, modules in imports.items() if in_packages(modules, "scripts.records")] == []
 
 
 @pytest.mark.parametrize(
-    "line, found",
+    "line, expected",
     [
         ("import kernels", {"kernels"}),
         ("import math, kernels.bench", {"kernels.bench"}),
@@ -145,8 +148,8 @@ def test_what_a_demo_takes_from_a_board_reads_no_record():
         ("from scripts.chapters.balloon.worked import split_count", set()),
     ],
 )
-def test_a_figure_that_imports_another_room_is_found(line, found):
-    assert unexpected_imports(line, next(iter(BY_NAME.values()))) == found
+def test_a_figure_that_imports_another_room_is_found(line, expected):
+    assert unexpected_imports(line, next(iter(ALLOWED_IMPORTS.values()))) == expected
 
 
 def test_importing_the_library_imports_neither_torch_nor_triton():

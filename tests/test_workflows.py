@@ -1,4 +1,4 @@
-"""The workflows name what they run by commit, end in time, and keep the right to write away from what runs the code."""
+"""The workflows pin actions by commit, have time limits, and give jobs that run the code no right to write."""
 
 import os
 import re
@@ -28,7 +28,7 @@ def test_an_action_has_one_commit():
 
 
 @pytest.mark.parametrize("job", JOBS)
-def test_each_job_ends(job):
+def test_each_job_has_a_time_limit(job):
     assert 0 < JOBS[job]["timeout-minutes"] <= 120
 
 
@@ -37,17 +37,17 @@ def test_no_workflow_may_write_but_in_a_job_that_says_so(workflow):
     assert WORKFLOWS[workflow]["permissions"] in ({}, {"contents": "read"})
 
 
-RUNS_THE_CODE = [
+JOBS_RUNNING_CODE = [
     job for job, what in JOBS.items() if any("make" in step.get("run", "").split() for step in what["steps"])
 ]
 
 
 def test_jobs_that_run_the_code_are_found():
     of_every_page = ["every-page, test", "every-page, mutants", "every-page, labs"]
-    assert [*of_every_page, "record, record", "site, test", "site, build"] == RUNS_THE_CODE
+    assert [*of_every_page, "record, record", "site, test", "site, build"] == JOBS_RUNNING_CODE
 
 
-@pytest.mark.parametrize("job", RUNS_THE_CODE)
+@pytest.mark.parametrize("job", JOBS_RUNNING_CODE)
 def test_what_runs_the_code_can_write_nowhere(job):
     assert set(JOBS[job].get("permissions", {}).values()) <= {"read"}
     assert "token" not in str(JOBS[job]["steps"])
@@ -61,8 +61,11 @@ def test_on_a_runner_of_ones_own_a_job_only_reads():
 
 
 @pytest.fixture
-def change(tmp_path):
-    """Opens a change from an artifact of these files, as the workflow does; its files, and what `gh` was asked."""
+def open_change(tmp_path):
+    """A function that opens a change from an artifact of these files, as the workflow does.
+
+    Returns the changed files by branch, and the calls of `gh`.
+    """
     clone, artifact, programs = tmp_path / "clone", tmp_path / "temp" / "records", tmp_path / "bin"
     who = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@localhost"}
     who |= {"GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@localhost"}
@@ -85,7 +88,7 @@ def change(tmp_path):
     (programs / "gh").write_text(f"#!/bin/sh\necho $1 $2 >> {tmp_path}/calls\n")
     (programs / "gh").chmod(0o755)
 
-    def open_change(**files):
+    def run_workflow_step(**files):
         for path, text in files.items():
             (artifact / path).parent.mkdir(parents=True, exist_ok=True)
             (artifact / path).write_text(text)
@@ -98,10 +101,10 @@ def change(tmp_path):
         calls = tmp_path / "calls"
         return changed, calls.read_text().splitlines() if calls.exists() else []
 
-    return open_change
+    return run_workflow_step
 
 
-def test_only_records_are_taken_from_an_artifact(change):
+def test_only_records_are_taken_from_an_artifact(open_change):
     files = [
         "snippets/a/b.record.ipynb",
         "snippets/new/c.record.ipynb",
@@ -116,10 +119,10 @@ def test_only_records_are_taken_from_an_artifact(change):
         ".github/workflows/site.yml",
         "Makefile",
     ]
-    changed, asked = change(**dict.fromkeys(files, "new"))
+    changed, gh_calls = open_change(**dict.fromkeys(files, "new"))
     assert changed == {"records-1": files[:4]}
-    assert asked == ["pr create", "workflow run"]
+    assert gh_calls == ["pr create", "workflow run"]
 
 
-def test_no_change_is_opened_where_nothing_was_stale(change):
-    assert change(**{"snippets/a/b.record.ipynb": "old\n", "Makefile": "new"}) == ({}, [])
+def test_no_change_is_opened_where_nothing_was_stale(open_change):
+    assert open_change(**{"snippets/a/b.record.ipynb": "old\n", "Makefile": "new"}) == ({}, [])

@@ -1,10 +1,10 @@
 # ruff: noqa: RUF001  (signs as a board has them)
-"""The handwriting: a single-stroke font, so that a picture needs no font and looks written by a marker.
+"""Text as strokes of a marker: a single-stroke font, so that a board's picture needs no font file.
 
-``handwriting.json`` has a line a sign: where it begins, where it ends, its strokes.  The letters are those that A. V.
-Hershey drew for the National Bureau of Standards (1976, in the public domain), by way of the package Hershey-Fonts;
-from the raised point on the signs are our own.  Stop,
-comma and colon stand lower than his, on the line: on paper his stop was a sign for times, his comma a stop.
+``handwriting.json`` has a line for each sign: its left end, its right end, its strokes. The letters are those that
+A. V. Hershey drew for the National Bureau of Standards (1976, in the public domain), by way of the package
+Hershey-Fonts; from the raised point on, the signs are our own. Our full stop, comma and colon are lower than his: on
+paper, his stop looked like a multiplication sign, and his comma like a stop.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Unwritable(ValueError):
 
 @cache
 def glyphs() -> dict[str, tuple[int, int, list[Stroke]]]:
-    """Each sign's left and right end and its strokes: 0 is its middle, capitals go from -12 to 9, downwards."""
+    """Sign -> its left end, right end and strokes; 0 is its middle, y grows downwards, in capitals from -12 to 9."""
     return json.loads(FONT.read_text(encoding="utf-8"))
 
 
 def line_svg(text: str, size: float, hand: random.Random) -> tuple[str, float]:
-    """The strokes of a line of writing that begins at 0, 0, its middle, and how wide it is in pixels."""
+    """The SVG paths of a line of text whose left end, at half its height, is at 0, 0; and its width in pixels."""
     x, paths = 0.0, []
     for shift, raised, sup, level in PARTS.findall(text.translate(REPLACEMENTS)):
         part = raised or sup.translate(RAISED) or level
@@ -52,7 +52,7 @@ def line_svg(text: str, size: float, hand: random.Random) -> tuple[str, float]:
 
 
 def strokes(text: str, hand: random.Random) -> tuple[str, int]:
-    """The path of these signs in the font's units, each a little off its place, and how many units it is wide."""
+    """The path of these signs in the font's units, each a little out of line, and its width in units."""
     x, path, previous = 0, [], (0, 0)
     for sign in text:
         if sign not in glyphs():

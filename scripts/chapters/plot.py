@@ -101,15 +101,15 @@ def menu(name: str, choices: dict[str, list], shown: str | None = None, method: 
     return {"name": name, "active": active, "buttons": buttons}
 
 
-def trace_menu(fig: go.Figure, name: str, of_traces: Sequence[str], shown: str) -> dict:
+def trace_menu(fig: go.Figure, name: str, labels: Sequence[str], shown: str) -> dict:
     """A menu that shows the traces of one choice and hides those of the others.
 
-    ``of_traces`` has the choice to which each of the first traces belongs; the traces after these are always shown.
+    ``labels`` has the choice to which each of the first traces belongs; the traces after these are always shown.
     """
-    for trace, choice in zip(fig.data[: len(of_traces)], of_traces, strict=True):
-        trace.visible = choice == shown
-    every = list(range(len(of_traces)))
-    visible = {label: [{"visible": [of == label for of in of_traces]}, every] for label in dict.fromkeys(of_traces)}
+    for trace, label in zip(fig.data[: len(labels)], labels, strict=True):
+        trace.visible = label == shown
+    indices = list(range(len(labels)))
+    visible = {label: [{"visible": [each == label for each in labels]}, indices] for label in dict.fromkeys(labels)}
     return menu(name, visible, shown)
 
 
@@ -142,9 +142,9 @@ def roofline(
     roofs = [(Style("the maker's figures", "soft", predicted=True), "bf16 peak", "hbm bandwidth", "above")]
     roofs += [(Style("reached", "soft"), "bf16 matmul", "hbm copy", None)] if reached else []
     for style, peak, bandwidth, named in roofs:
-        pi, beta = gpu[peak].value, gpu[bandwidth].value
-        x = [ends[0], pi / beta, ends[1]]
-        y = [attainable(at, pi, beta) / 1e12 for at in x]
+        peak_flops, bytes_per_second = gpu[peak].value, gpu[bandwidth].value
+        x = [ends[0], peak_flops / bytes_per_second, ends[1]]
+        y = [attainable(at, peak_flops, bytes_per_second) / 1e12 for at in x]
         fig.add_scatter(x=x, y=y, **style.scatter(hover, "lines", named=named))
 
     places = {label: [chosen.get(name, (None, None)) for name in styles] for label, chosen in points.items()}
@@ -153,8 +153,8 @@ def roofline(
         point = style.scatter(hover, "markers+text", size=11, named=None)
         fig.add_scatter(x=[x], y=[y], text=[style.name], textposition=side, **point)
 
-    which = list(range(len(roofs), len(fig.data)))
-    moves = {label: [{"x": [[x] for x, _ in at], "y": [[y] for _, y in at]}, which] for label, at in places.items()}
+    indices = list(range(len(roofs), len(fig.data)))
+    moves = {label: [{"x": [[x] for x, _ in at], "y": [[y] for _, y in at]}, indices] for label, at in places.items()}
     return finish(fig, 420, menu("Bytes", moves), xaxis=xaxis, yaxis=yaxis)
 
 
@@ -196,24 +196,24 @@ def ladder(choices: dict[str, list[Rung]], name: str, shown: str, accent: str) -
     choices: label in the menu called ``name`` -> rungs
     accent: the rung that the finding is about
     """
-    fig, of_traces = go.Figure(), []
+    fig, labels = go.Figure(), []
     hover = "%{y}: %{customdata:.3g} ms, %{text}<extra></extra>"
     for choice, (*rungs, least) in choices.items():
         names = [rung.name for rung in rungs]
-        over = f"{least.name}, {least.time:.3g} ms" if any(rung.limit is None for rung in rungs) else least.name
+        limit_text = f"{least.name}, {least.time:.3g} ms" if any(rung.limit is None for rung in rungs) else least.name
         fig.add_bar(x=[100] * len(rungs), y=names, orientation="h", hoverinfo="skip", meta={"role": "faint"})
         for measured, role in ((True, "grey"), (True, "accent"), (False, "soft"), (False, "accent")):
-            own = [rung for rung in rungs if (rung.measured, rung.name == accent) == (measured, role == "accent")]
-            parts = [(rung.limit or least.time) / rung.time for rung in own]
+            of_role = [rung for rung in rungs if (rung.measured, rung.name == accent) == (measured, role == "accent")]
+            parts = [(rung.limit or least.time) / rung.time for rung in of_role]
             fig.add_bar(
                 x=[100 * part for part in parts],
-                y=[rung.name for rung in own],
-                text=[f"<b>{percent(part)}</b>  {rung.time:.3g} ms" for part, rung in zip(parts, own, strict=True)],
-                customdata=[rung.time for rung in own],
+                y=[rung.name for rung in of_role],
+                text=[f"<b>{percent(part)}</b>  {rung.time:.3g} ms" for part, rung in zip(parts, of_role, strict=True)],
+                customdata=[rung.time for rung in of_role],
                 **Style("", role, predicted=not measured).bars(hover, "value"),
             )
-        add_text(fig, [100], [" "], [f"{over}\N{NO-BREAK SPACE}"], textposition="middle left")
-        of_traces += [choice] * 6
+        add_text(fig, [100], [" "], [f"{limit_text}\N{NO-BREAK SPACE}"], textposition="middle left")
+        labels += [choice] * 6
     most = max(map(len, choices.values()))
     line = {"type": "line", "x0": 100, "x1": 100, "yref": "paper", "y0": 0, "y1": 1}
     bars = {"barmode": "overlay", "bargap": 0.3, "shapes": [line]}
@@ -222,5 +222,5 @@ def ladder(choices: dict[str, list[Rung]], name: str, shown: str, accent: str) -
         "yaxis": name_axis(categoryorder="array", categoryarray=[" "]),
     }
     return finish(
-        fig, 8 + min(400, 34 * most), trace_menu(fig, name, of_traces, shown), **bars, **axes, margin={"b": 4, "r": 2}
+        fig, 8 + min(400, 34 * most), trace_menu(fig, name, labels, shown), **bars, **axes, margin={"b": 4, "r": 2}
     )

@@ -1,4 +1,4 @@
-"""Shares as a hand makes them: in whole per cent, from exponentials that were rounded to two digits."""
+"""Shares as we compute them by hand: in whole per cent, from exponentials rounded to two decimals."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ def percent(terms: Row) -> list[int]:
 
 
 def weighted_sum(shares: Sequence[int], values: Sequence[Row]) -> list[float]:
-    """Of the values, by shares in per cent; values that have no share are left out."""
+    """The blend of the values, by shares in per cent; values that have no share are left out."""
     seen_values = values[: len(shares)]
     return [sum(share * value[i] for share, value in zip(shares, seen_values, strict=True)) / 100 for i in (0, 1)]
 
 
-def output(terms: Row, exactly: Row, values: Sequence[Row]) -> list[float] | None:
-    """The blend by shares of these rounded exponentials; None unless it is as good as that by the exact ones."""
+def output_of_terms(terms: Row, exact_terms: Row, values: Sequence[Row]) -> list[float] | None:
+    """The blend by shares of rounded exponentials; None if it's off the exact one, or the shares don't make 100."""
     shares = percent(terms)
-    found, wanted = weighted_sum(shares, values), weighted_sum([100 * term / sum(exactly) for term in exactly], values)
-    if sum(shares) != 100 or any(abs(a - b) > 0.05 for a, b in zip(found, wanted, strict=True)):
+    rounded_output = weighted_sum(shares, values)
+    exact_output = weighted_sum([100 * term / sum(exact_terms) for term in exact_terms], values)
+    if sum(shares) != 100 or any(abs(a - b) > 0.05 for a, b in zip(rounded_output, exact_output, strict=True)):
         return None
-    return found
+    return rounded_output
 
 
 def output_of_dots(dots: Sequence[int], values: Sequence[Row]) -> list[float] | None:
-    """The output for these dot products of two numbers each, which are divided by √2; None if it is not even."""
-    return output([POWERS[dot] for dot in dots], [math.exp(dot / math.sqrt(2)) for dot in dots], values)
+    """The output for these dot products of two numbers each, which are divided by √2; None as above."""
+    return output_of_terms([POWERS[dot] for dot in dots], [math.exp(dot / math.sqrt(2)) for dot in dots], values)

@@ -205,10 +205,10 @@ def value_in_unit(one: float | Vector, other: float | Vector, left: list[Token],
     """Returns what the left member comes to as the right one is typed: 2 MiB, and not 2,097,152."""
     scale = unit_factor(right) or 1
 
-    def off(value: float | Vector) -> float:  # the members may have unlike lengths
+    def distance(value: float | Vector) -> float:  # the members may have unlike lengths
         return sum(abs(a - b / scale) for a, b in zip(numbers_in(value), numbers_in(other), strict=False))
 
-    value = one if not unit_factor(left) and off(one) < off(one / scale) else one / scale  # 2 · 3 = 6 GB
+    value = one if not unit_factor(left) and distance(one) < distance(one / scale) else one / scale  # 2 · 3 = 6 GB
     numbers = [f"{number:,.{10 if number % 1 == 0 else 6}g}" for number in numbers_in(value)]
     typed_unit = next((token.text for token in reversed(right) if token.kind == "unit"), "")
     return (f"[{', '.join(numbers)}]" if isinstance(value, Vector) else numbers[0]) + typed_unit

@@ -34,17 +34,17 @@ def main(query: str, root: Path = lab_info.ROOT) -> int:
 def put_start_files(folder: Path) -> str:
     """Puts the files to write into the folder, leaves alone those that are there, and says which; then the table."""
     folder.mkdir(exist_ok=True)
-    labs, made, already_begun = lab_info.all_labs(), [], []
+    labs, new_files, begun_files = lab_info.all_labs(), [], []
     for lab in labs:
         file = folder / lab.file
         if file.exists():
-            already_begun += [] if file.read_bytes() == lab.start.read_bytes() else [lab.file]
+            begun_files += [] if file.read_bytes() == lab.start.read_bytes() else [lab.file]
             continue
         shutil.copyfile(lab.start, file)
-        made.append(lab.file)
-    lines = [f"Made in {folder.name}/: {', '.join(made)}."] if made else []
-    if already_begun:
-        lines.append(f"Left alone in {folder.name}/, since you have written there: {', '.join(already_begun)}.")
+        new_files.append(lab.file)
+    lines = [f"Made in {folder.name}/: {', '.join(new_files)}."] if new_files else []
+    if begun_files:
+        lines.append(f"Left alone in {folder.name}/, since you have written there: {', '.join(begun_files)}.")
         lines.append("To begin one anew, remove its file and call `make labs` again.")
     return "\n".join(
         [*lines, "", progress.table(folder, labs), "", "Grade one: make lab N=4, or make lab N=vector-add."]

@@ -25,7 +25,7 @@ from scripts.labs.forbidden_in_file import display_path, why_forbidden
 from scripts.labs.lab_info import ROOT, LabInfo
 
 SECONDS = 10  # of processor time in the interpreter, for all cases: other programs may keep the machine busy
-PATIENCE = 6  # times as long by the clock, for what waits and keeps no processor busy
+WALL_CLOCK_FACTOR = 6  # times as long by the clock, for what waits and keeps no processor busy
 SECONDS_ON_GPU = 60  # for each case, since its compiler takes some
 MEMORY = 4 << 30  # bytes that a lab may take besides what PyTorch does
 
@@ -46,9 +46,9 @@ def grade_file(info: LabInfo, file: Path, seconds: float | None = None) -> tuple
 
 
 def run_in_process(info: LabInfo, file: Path, seconds: float | None, variables: dict[str, str]) -> dict:
-    """What a process of its own says of the file: ``passed``, ``message``, and ``gpu``, whether it has seen one.
+    """Grades the file in a process of its own; returns ``passed``, ``message``, and ``gpu``, whether it saw one.
 
-    variables: what its environment has besides
+    variables: added to its environment
     """
     with tempfile.TemporaryDirectory() as folder:
         verdict, trace, case = Path(folder, "verdict.json"), Path(folder, "trace"), Path(folder, "case")
@@ -68,8 +68,8 @@ def run_in_process(info: LabInfo, file: Path, seconds: float | None, variables: 
         code = subprocess.run(command, cwd=ROOT, env=environment).returncode
         if verdict.is_file():
             return json.loads(verdict.read_text())
-        message = f"Lab {info.number}, {info.title}: {death_message(code, trace, file, case, seconds or limit())}"
-        return {"passed": False, "message": message, "gpu": False}
+        why = death_message(code, trace, file, case, seconds or limit_seconds())
+        return {"passed": False, "message": f"Lab {info.number}, {info.title}: {why}", "gpu": False}
 
 
 def death_message(code: int, trace: Path, file: Path, case: Path, seconds: float) -> str:
@@ -96,8 +96,8 @@ def death_message(code: int, trace: Path, file: Path, case: Path, seconds: float
     return f"your file ended the program (exit status {code}) before it could be judged: take the exit out.{where}"
 
 
-def limit() -> float:
-    """Seconds: in the interpreter of processor time and for everything, on a GPU by the clock and for each case."""
+def limit_seconds() -> float:
+    """The time limit: in the interpreter, processor seconds for everything; on a GPU, seconds for each case."""
     if seconds := os.environ.get("LAB_SECONDS"):
         return float(seconds)
     from scripts.labs.grading.accesses import is_interpreted
@@ -107,7 +107,7 @@ def limit() -> float:
 
 @contextlib.contextmanager
 def memory_limited() -> Iterator[None]:
-    """This process may take so much more than it has, and behind it as much as before."""
+    """Inside, this process may take MEMORY more than it has; afterwards as much as before."""
     limits = resource.getrlimit(resource.RLIMIT_AS)
     taken = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     with contextlib.suppress(ValueError, OSError):
@@ -138,13 +138,14 @@ def main(slug: str, file: str, verdict: str, trace: str, case: str) -> None:
         def note_case(task, tried) -> None:
             Path(case).write_text(f"{task.function}: {tried.name}")
             if not in_interpreter:
-                faulthandler.dump_traceback_later(limit(), exit=True, file=trace_file)
+                faulthandler.dump_traceback_later(limit_seconds(), exit=True, file=trace_file)
 
         faulthandler.enable(trace_file)
         if in_interpreter:
             faulthandler.register(signal.SIGPROF, trace_file, chain=True)  # which ends this process, once written
-            signal.setitimer(signal.ITIMER_PROF, limit())
-        faulthandler.dump_traceback_later(limit() * (PATIENCE if in_interpreter else 1), exit=True, file=trace_file)
+            signal.setitimer(signal.ITIMER_PROF, limit_seconds())
+        wall_clock_limit = limit_seconds() * (WALL_CLOCK_FACTOR if in_interpreter else 1)
+        faulthandler.dump_traceback_later(wall_clock_limit, exit=True, file=trace_file)
         try:
             outcome = judge(lab, load_functions(Path(file)), file, note_case)
         except KeyboardInterrupt:

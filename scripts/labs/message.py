@@ -46,12 +46,12 @@ def format_verdict(lab: Lab, verdict: Verdict) -> str:
 def rejection_lines(name: str, verdict: Verdict) -> list[str]:
     """The message of what is not right yet, line by line."""
     rejection = verdict.rejection
-    where = f", line {rejection.line} of your file" if rejection.line else ""
-    were = "s that were right" if verdict.cases > 1 else " that was right"
-    passed_so_far = f", after {verdict.cases} case{were}" if verdict.cases else ""
+    line_text = f", line {rejection.line} of your file" if rejection.line else ""
+    plural = "s that were right" if verdict.cases > 1 else " that was right"
+    passed_so_far = f", after {verdict.cases} case{plural}" if verdict.cases else ""
     if rejection.message == UNWRITTEN_MESSAGE:
         return [
-            f"{name}: {rejection.place or rejection.function} is not written yet{where}{passed_so_far}.",
+            f"{name}: {rejection.place or rejection.function} is not written yet{line_text}{passed_so_far}.",
             *verdict.remarks,
         ]
     lines = [f"{name}: not right yet{passed_so_far}.", *verdict.remarks]
@@ -60,7 +60,7 @@ def rejection_lines(name: str, verdict: Verdict) -> list[str]:
         lines += wrap(case, MAX_LINE_WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
         lines += input_lines(rejection.case)
     if rejection.message:
-        lines.append(with_full_stop(f"{rejection.place or rejection.function}{where}: {rejection.message}"))
+        lines.append(with_full_stop(f"{rejection.place or rejection.function}{line_text}: {rejection.message}"))
     lines += [f"    {rejection.code}"] if rejection.code else []
     lines += [rejection.advice] if rejection.advice else []
     if rejection.wrong is not None:

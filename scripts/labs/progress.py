@@ -34,8 +34,8 @@ def digest(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def state(folder: Path, info: LabInfo, progress: dict[str, dict]) -> str:
-    """One word or two: what is to be said of a lab in the table."""
+def state_text(folder: Path, info: LabInfo, progress: dict[str, dict]) -> str:
+    """The state of a lab for the table, in a few words."""
     file, entry = folder / info.file, progress.get(info.slug, {"tries": 0, "passed": ""})
     if not file.is_file():
         return "no file"
@@ -51,7 +51,7 @@ def state(folder: Path, info: LabInfo, progress: dict[str, dict]) -> str:
 def table(folder: Path, labs: list[LabInfo]) -> str:
     """A line a lab, and how many are passed."""
     progress, chapter_names = read(folder), chapters()
-    states = [state(folder, info, progress) for info in labs]
+    states = [state_text(folder, info, progress) for info in labs]
     width = max(len(info.title) for info in labs)
     lines = [f" N  {'lab':{width}}  chapter  minutes  state"]
     for info, state_of_lab in zip(labs, states, strict=True):

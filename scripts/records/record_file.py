@@ -127,8 +127,8 @@ def refuse_unfit(subject: str, provenance: dict) -> None:
 
 def checksum(provenance: dict, contents: object) -> str:
     """Returns a hash of what a record holds, but for the checksum itself. It guards against accidents, not malice."""
-    stated = {key: value for key, value in provenance.items() if key != "checksum"}
-    return hashlib.sha256(json.dumps([stated, contents], sort_keys=True).encode()).hexdigest()
+    fields = {key: value for key, value in provenance.items() if key != "checksum"}
+    return hashlib.sha256(json.dumps([fields, contents], sort_keys=True).encode()).hexdigest()
 
 
 def machine_name(provenance: dict) -> str:

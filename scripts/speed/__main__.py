@@ -59,13 +59,13 @@ def mkdocs(*arguments: str, **environment: str) -> subprocess.Popen:
 def measure_builds(url: str) -> None:
     """From nothing, and once more with what the first build kept."""
     shutil.rmtree(CACHE, ignore_errors=True)
-    for what, limit in [("clean build", MAX_CLEAN_BUILD_SECONDS), ("build with nothing changed", math.inf)]:
+    for label, limit in [("clean build", MAX_CLEAN_BUILD_SECONDS), ("build with nothing changed", math.inf)]:
         shutil.rmtree(SITE)
         start = time.perf_counter()
         build = mkdocs("build", "--strict", "--site-dir", str(SITE), SITE_URL=url)
         if build.wait():
             sys.exit(f"{LOG.read_text()}\nThe site does not build.")
-        report(what, time.perf_counter() - start, "s", limit)
+        report(label, time.perf_counter() - start, "s", limit)
 
 
 def measure_rebuilds() -> None:

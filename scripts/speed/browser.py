@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Chromium on its own asks its maker's hosts for updates; a test must see no request but the page's.
+# Otherwise Chromium asks Google's hosts for updates; a test must see no request but the page's.
 FLAGS = ["--disable-background-networking", "--disable-component-update", "--disable-quic", "--disable-sync"]
 FLAGS += ["--no-first-run"]
 if os.geteuid() == 0:

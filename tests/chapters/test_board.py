@@ -1,4 +1,4 @@
-"""The marker: what is new has its colour, what is rubbed out is gone, and no words run off the board or over others."""
+"""Boards: new ink has its colour, what is erased is gone, and no words run off the board or over others."""
 
 from itertools import combinations
 from xml.etree import ElementTree

@@ -53,18 +53,18 @@ def numbers(part, text=False):
 
 
 def plotted_numbers(name, figure):
-    whole = figure.to_plotly_json()
-    chosen = [button["args"][0] for menu in whole["layout"].get("updatemenus", ()) for button in menu["buttons"]]
+    plotly_json = figure.to_plotly_json()
+    chosen = [button["args"][0] for menu in plotly_json["layout"].get("updatemenus", ()) for button in menu["buttons"]]
     return [
         list(numbers(part.get(key), key == "text"))
-        for part in (*whole["data"], *(each for each in chosen if isinstance(each, dict)))
+        for part in (*plotly_json["data"], *(each for each in chosen if isinstance(each, dict)))
         for key in PLOTTED_KEYS
         if not (key == "x" and name in SIDE_BY_SIDE)
     ]
 
 
 def scaled(value, name):
-    """A number made larger by a factor of its own, between 1.2 and 1.8; integers are sizes and stay."""
+    """The number times a factor from 1.2 to 1.8, by its name; integers are sizes and stay."""
     return value * (1.2 + zlib.crc32(name.encode()) % 600 / 1000) if isinstance(value, float) else value
 
 
@@ -76,13 +76,13 @@ def change_all_inputs(monkeypatch):
         rows = enumerate(table(snippet, name))
         return [{column: scaled(value, f"{column} {place}") for column, value in row.items()} for place, row in rows]
 
-    def increase(result):
+    def increase_result(result):
         if isinstance(result, list):
             return [step._replace(read=1.25 * step.read, written=1.25 * step.written) for step in result]
         return 1.25 * result
 
-    def increased(function):
-        return functools.wraps(function)(lambda *args, **kwargs: increase(function(*args, **kwargs)))
+    def with_increased_result(function):
+        return functools.wraps(function)(lambda *args, **kwargs: increase_result(function(*args, **kwargs)))
 
     monkeypatch.setattr(records, "table", scaled_table)
     for chip in (hardware.H100, hardware.H200):
@@ -91,7 +91,7 @@ def change_all_inputs(monkeypatch):
     for module, name, function in COST_FUNCTIONS:
         for place in (module, plot):
             if vars(place).get(name) is function:
-                monkeypatch.setattr(place, name, increased(function))
+                monkeypatch.setattr(place, name, with_increased_result(function))
 
 
 @pytest.mark.parametrize("params", [*figure_params()])
@@ -103,13 +103,13 @@ def test_every_number_is_in_a_table_or_follows_from_tables_constants_and_counts(
         patch.setattr(records, "table", lambda *where: known_numbers.update(numbers(found := table(*where))) or found)
         first = plotted_numbers(name, load_figure(*params))
     change_all_inputs(monkeypatch)
-    then = plotted_numbers(name, load_figure(*params))
-    assert len(first) == len(then)
-    typed = set()
-    for now, later in zip(first, then, strict=True):
-        same = zip(now, later, strict=True) if len(now) == len(later) else [(a, a) for a in {*now} & {*later}]
-        typed |= {abs(a) for a, b in same if a == b}
-    assert not {number for number in typed if not is_accounted_for(number, known_numbers)}
+    second = plotted_numbers(name, load_figure(*params))
+    assert len(first) == len(second)
+    typed_numbers = set()
+    for one, other in zip(first, second, strict=True):
+        same = zip(one, other, strict=True) if len(one) == len(other) else [(a, a) for a in {*one} & {*other}]
+        typed_numbers |= {abs(a) for a, b in same if a == b}
+    assert not {number for number in typed_numbers if not is_accounted_for(number, known_numbers)}
 
 
 def is_accounted_for(number, known_numbers):

@@ -1,4 +1,4 @@
-"""What figures share does what it says: tooltips with a name, ticks, one choice shown at a time, roofs, ladders."""
+"""What all figures share: tooltips with a name, ticks, menus that show one choice, rooflines, ladders."""
 
 import plotly.graph_objects as go
 import pytest
@@ -63,7 +63,7 @@ def test_a_roof_rises_with_the_bandwidth_and_is_level_from_the_ridge_on():
     assert points(figure.data[-1]) == {None: None}
 
 
-def bars(figure):
+def visible_bars(figure):
     """Name -> (percent of the limit, text, role, hollow), of the bars that are shown."""
     return {
         name: (x, text, trace.meta["role"], trace.meta["hollow"])
@@ -74,17 +74,17 @@ def bars(figure):
 
 
 def test_a_ladder_has_the_part_of_the_limit_and_the_time_of_each_rung_and_one_accent():
-    least = plot.Rung("the limit", 0.5, measured=False)
-    slow, own, reckoned = plot.Rung("slow", 100), plot.Rung("own", 4, limit=3), plot.Rung("bytes", 2, measured=False)
-    figure = plot.ladder({"all": [slow, own, reckoned, least], "one": [slow, least]}, "Rungs", "all", accent="own")
-    assert bars(figure) == {
+    limit = plot.Rung("the limit", 0.5, measured=False)
+    slow, ours, computed = plot.Rung("slow", 100), plot.Rung("own", 4, limit=3), plot.Rung("bytes", 2, measured=False)
+    figure = plot.ladder({"all": [slow, ours, computed, limit], "one": [slow, limit]}, "Rungs", "all", accent="own")
+    assert visible_bars(figure) == {
         "slow": (pytest.approx(0.5), "<b>0.5 %</b>  100 ms", "grey", False),
         "own": (75, "<b>75 %</b>  4 ms", "accent", False),
         "bytes": (25, "<b>25 %</b>  2 ms", "soft", True),
     }
     assert [trace.text[0].strip() for trace in visible(figure) if trace.type == "scatter"] == ["the limit, 0.5 ms"]
     choose(figure, "Rungs", "one")
-    assert bars(figure).keys() == {"slow"}
+    assert visible_bars(figure).keys() == {"slow"}
 
 
 @pytest.mark.parametrize("part, text", [(0.128, "13 %"), (0.0028, "0.3 %"), (0.0003, "0.03 %"), (1, "100 %")])

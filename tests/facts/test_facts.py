@@ -39,7 +39,7 @@ def with_changed_number(fact, rows, one, factor):
     ]
 
 
-def with_both_swapped(fact, rows):
+def with_swapped_pair(fact, rows):
     one, other = fact.columns or fact.keys
     names = {one: other, other: one}
     if fact.columns:
@@ -58,26 +58,26 @@ def rows(fact):
 
 
 def test_swapping_what_it_compares_changes_what_it_says(fact, rows):
-    assert words_of(fact, with_both_swapped(fact, rows)) != fact(rows)
+    assert words_of(fact, with_swapped_pair(fact, rows)) != fact(rows)
 
 
 def test_another_number_of_either_changes_what_it_says(fact, rows):
     """A number by a half; a verdict, when the winner is scaled past the loser."""
-    now = fact(rows)
-    by = (1.5, 100, 0.01) if VERDICT.search(now) else (1.5,)
+    words = fact(rows)
+    factors = (1.5, 100, 0.01) if VERDICT.search(words) else (1.5,)
     for one in fact.columns or fact.keys:
-        changed = any(words_of(fact, with_changed_number(fact, rows, one, factor)) != now for factor in by)
+        changed = any(words_of(fact, with_changed_number(fact, rows, one, factor)) != words for factor in factors)
         assert changed, f"fact {fact.name} doesn't read {one}"
 
 
 def test_a_number_that_it_does_not_declare_changes_nothing(fact, rows):
     """Those with a fraction: whole ones may select rows or count them."""
-    now = fact(rows)
+    words = fact(rows)
     fractions = {column for row in rows for column, value in row.items() if isinstance(value, float)}
     for column in fractions - {*fact.columns, fact.value_column}:
         for factor in (1.5, 0.01):
-            other = [row | {column: row[column] and row[column] * factor} for row in rows]
-            assert words_of(fact, other) == now, f"fact {fact.name} reads {column}, and doesn't declare it"
+            changed_rows = [row | {column: row[column] and row[column] * factor} for row in rows]
+            assert words_of(fact, changed_rows) == words, f"fact {fact.name} reads {column}, and doesn't declare it"
 
 
 def test_it_declares_two_columns_or_two_rows_that_its_table_has(fact, rows):

@@ -1,4 +1,4 @@
-"""Which of a lab's functions a change of a right file has changed: the others are as right as they were."""
+"""Finds which functions of a lab's right solution an edit has changed: the others are as right as before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The grader ends what does not end, says what crashed, and a reader's file is never overwritten."""
+"""The grader stops endless loops, explains crashes and mistakes, and never overwrites a reader's file."""
 
 import re
 import shutil
@@ -28,7 +28,7 @@ def lab():
 
 
 def grade_changed(lab, tmp_path, change, seconds=None):
-    """What is told of a right solution with a change."""
+    """Grades the right solution with a change; returns whether it passed, and the message."""
     source = ADD.read_text()
     file = tmp_path / lab.file
     file.write_text(change(source))
@@ -37,21 +37,21 @@ def grade_changed(lab, tmp_path, change, seconds=None):
 
 
 @pytest.mark.parametrize(
-    "turn, taken",
+    "loop_body, limit",
     [
         ("pass", "1 s of processor time"),
         ('__import__("time").sleep(0.1)', "6 s"),  # which keeps no core busy
     ],
 )
-def test_a_loop_that_never_ends_is_stopped_and_its_line_is_named(turn, taken, lab, tmp_path):
-    loop = f"    while True:\n        {turn}\n"
+def test_a_loop_that_never_ends_is_stopped_and_its_line_is_named(loop_body, limit, lab, tmp_path):
+    loop = f"    while True:\n        {loop_body}\n"
     passed, message = grade_changed(lab, tmp_path, lambda text: text.replace(STORE, loop), 1)
     assert not passed
-    assert f"did not end within {taken}, so it was stopped" in message and "LAB_SECONDS=6." in message
+    assert f"did not end within {limit}, so it was stopped" in message and "LAB_SECONDS=6." in message
     assert re.search("at line 2[01] of your file, in the case of add: 256 numbers, seed 1\\.", message)
 
 
-def test_a_right_one_on_a_busy_machine_passes(lab, tmp_path):
+def test_a_right_solution_passes_on_a_busy_machine(lab, tmp_path):
     """While other programs have the processor, the clock goes on."""
     wait = f'    __import__("time").sleep(0.7)\n{STORE}'
     passed, message = grade_changed(lab, tmp_path, lambda text: text.replace(STORE, wait), 4)
@@ -68,13 +68,13 @@ def test_a_right_one_on_a_busy_machine_passes(lab, tmp_path):
     ],
 )
 def test_it_is_told_where_a_file_was_as_far_as_that_is_known(trace, case, expected, tmp_path):
-    file, notes, began = tmp_path / "mine.py", tmp_path / "trace", tmp_path / "case"
-    notes.write_text("Timeout (0:00:10)!\n" + trace.format(file=file))
+    file, trace_file, case_file = tmp_path / "mine.py", tmp_path / "trace", tmp_path / "case"
+    trace_file.write_text("Timeout (0:00:10)!\n" + trace.format(file=file))
     if case:
-        began.write_text(case)
-    assert expected in grader.death_message(1, notes, file, began, 10)
-    notes.write_text(trace.format(file=file))
-    assert expected in grader.death_message(-signal.SIGPROF, notes, file, began, 10)
+        case_file.write_text(case)
+    assert expected in grader.death_message(1, trace_file, file, case_file, 10)
+    trace_file.write_text(trace.format(file=file))
+    assert expected in grader.death_message(-signal.SIGPROF, trace_file, file, case_file, 10)
 
 
 @pytest.mark.parametrize(
@@ -140,12 +140,12 @@ def test_what_is_not_a_solution_is_told_in_words(lab, tmp_path, old, new, expect
     file.write_text(ADD.read_text().replace(old, new, 1))
     message = forbidden_in_file.why_forbidden(lab, file)
     if not message:
-        whole = load(lab.slug)
+        loaded_lab = load(lab.slug)
         try:
-            found = judge.judge(whole, judge.load_functions(file), str(file))
+            verdict = judge.judge(loaded_lab, judge.load_functions(file), str(file))
         except (Exception, SystemExit) as error:
-            found = judge.Verdict(judge.to_rejection("add", None, error, str(file)))
-        message = format_verdict(whole, found)
+            verdict = judge.Verdict(judge.to_rejection("add", None, error, str(file)))
+        message = format_verdict(loaded_lab, verdict)
     assert expected in message
 
 
@@ -325,7 +325,7 @@ def test_the_files_to_write_are_put_there_and_never_overwritten(tmp_path):
 
 def test_the_table_says_what_passed_and_what_was_changed_since(lab, tmp_path):
     command.put_start_files(tmp_path)
-    state = lambda: progress.state(tmp_path, lab, progress.read(tmp_path))  # noqa: E731
+    state = lambda: progress.state_text(tmp_path, lab, progress.read(tmp_path))  # noqa: E731
     assert state() == "not begun"
     shutil.copy(ADD, tmp_path / lab.file)
     progress.record_try(tmp_path, lab, False)

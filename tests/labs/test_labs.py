@@ -17,15 +17,15 @@ from tests.labs import wrong_solutions
 from tests.labs.changed_functions import changed_functions
 
 LABS = {lab.slug: lab for lab in lab_info.all_labs()}
-RIGHT = [
+RIGHT_SOLUTIONS = [
     (slug, file)
     for slug, each in LABS.items()
     for file in [wrong_solutions.solution_file(slug), *sorted(wrong_solutions.HERE.glob(f"{each.folder}/right_*.py"))]
 ]
-WRONG = [solution for slug in LABS for solution in wrong_solutions.wrong_solutions(slug)]
+WRONG_SOLUTIONS = [solution for slug in LABS for solution in wrong_solutions.wrong_solutions(slug)]
 
 
-def ids(value):
+def parameter_id(value):
     return (
         f"{value.lab}-{value.name}"
         if isinstance(value, wrong_solutions.WrongSolution)
@@ -111,36 +111,36 @@ def skip_cases_without_mistake(monkeypatch, mistake):
     monkeypatch.setattr(judge, "judge_case", judge_or_skip)
 
 
-def verdict(lab, file):
+def judge_file(lab, file):
     if says := forbidden_in_file.why_forbidden(lab.info, file):
         return judge.Verdict(judge.Rejection("", says))
     return judge.judge(lab, judge.load_functions(file), str(file))
 
 
-@pytest.mark.parametrize("slug, file", RIGHT, ids=ids)
-def test_a_right_one_passes(slug, file):
+@pytest.mark.parametrize("slug, file", RIGHT_SOLUTIONS, ids=parameter_id)
+def test_a_right_solution_passes(slug, file):
     lab = cached_lab(slug)
-    outcome = verdict(lab, file)
+    outcome = judge_file(lab, file)
     assert outcome.passed, format_verdict(lab, outcome)
     assert "passed" in format_verdict(lab, outcome)
     limit = grader.SECONDS if is_interpreted() else grader.SECONDS_ON_GPU  # there for a case, most of it the compiler's
     assert outcome.seconds < limit, "a solution would be stopped before it is judged"
 
 
-@pytest.mark.parametrize("solution", WRONG, ids=ids)
-def test_a_wrong_one_is_rejected_and_named(solution, tmp_path, monkeypatch):
+@pytest.mark.parametrize("solution", WRONG_SOLUTIONS, ids=parameter_id)
+def test_a_wrong_solution_is_rejected_and_its_mistake_named(solution, tmp_path, monkeypatch):
     """It is judged where it differs from the right one, and on the cases on which its mistake shows."""
     lab = cached_lab(solution.lab)
     if solution.changes:
-        differs = changed_functions(solution.right, solution.source, [task.function for task in lab.tasks])
-        lab = replace(lab, tasks=tuple(task for task in lab.tasks if task.function in differs))
+        changed = changed_functions(solution.right, solution.source, [task.function for task in lab.tasks])
+        lab = replace(lab, tasks=tuple(task for task in lab.tasks if task.function in changed))
         skip_cases_without_mistake(monkeypatch, solution.known_mistake)
     check_rejected(solution, lab, tmp_path)
 
 
 @pytest.mark.every_page
-@pytest.mark.parametrize("solution", WRONG, ids=ids)
-def test_a_wrong_one_is_rejected_and_named_where_all_cases_are_tried(solution, tmp_path):
+@pytest.mark.parametrize("solution", WRONG_SOLUTIONS, ids=parameter_id)
+def test_a_wrong_solution_is_rejected_on_all_cases_and_its_mistake_named(solution, tmp_path):
     check_rejected(solution, cached_lab(solution.lab), tmp_path)
 
 
@@ -149,7 +149,7 @@ def check_rejected(solution, lab, folder):
         pytest.skip("kernels are rejected in the interpreter, also where there is a GPU: in a process of its own")
     file = folder / f"{solution.name}.py"
     file.write_text(solution.source, encoding="utf-8")
-    outcome = verdict(lab, file)
+    outcome = judge_file(lab, file)
     assert not outcome.passed, f"{solution.name} passes all cases"
     message = format_verdict(lab, outcome)
     assert "it is not written yet" not in message
@@ -159,9 +159,9 @@ def check_rejected(solution, lab, folder):
 
 
 @pytest.mark.parametrize("slug", LABS)
-def test_there_are_three_right_and_eight_wrong_ones_and_each_says_what_it_is(slug):
-    right = [file for each, file in RIGHT if each == slug]
-    all_wrong = [each for each in WRONG if each.lab == slug]
+def test_there_are_three_right_and_eight_wrong_solutions_and_each_says_what_it_is(slug):
+    right = [file for each, file in RIGHT_SOLUTIONS if each == slug]
+    all_wrong = [each for each in WRONG_SOLUTIONS if each.lab == slug]
     assert len(right) >= 3 and len(all_wrong) >= 8
     assert all(ast.get_docstring(ast.parse(file.read_text())) for file in right)
     assert all(each.description for each in all_wrong)
@@ -169,7 +169,7 @@ def test_there_are_three_right_and_eight_wrong_ones_and_each_says_what_it_is(slu
 
 @pytest.mark.parametrize("slug", LABS)
 def test_every_mistake_can_be_named_and_has_a_heading_to_read(slug):
-    names_in_wrong_solutions = {each.known_mistake for each in WRONG if each.lab == slug}
+    names_in_wrong_solutions = {each.known_mistake for each in WRONG_SOLUTIONS if each.lab == slug}
     for task in load(slug).tasks:
         for mistake in task.mistakes:
             assert lab_info.heading(mistake.heading)
@@ -181,10 +181,10 @@ def test_every_mistake_can_be_named_and_has_a_heading_to_read(slug):
 def test_the_start_file_is_not_written_yet(slug):
     lab = load(slug)
     assert not forbidden_in_file.why_forbidden(lab.info, lab.info.start)
-    found = judge.judge(lab, judge.load_functions(lab.info.start), str(lab.info.start))
-    assert "is not written yet" in format_verdict(lab, found)
-    in_a_notebook = judge.judge(lab, judge.load_functions(lab.info.start)).rejection
-    assert in_a_notebook.place == found.rejection.place
+    verdict = judge.judge(lab, judge.load_functions(lab.info.start), str(lab.info.start))
+    assert "is not written yet" in format_verdict(lab, verdict)
+    notebook_rejection = judge.judge(lab, judge.load_functions(lab.info.start)).rejection
+    assert notebook_rejection.place == verdict.rejection.place
 
 
 def test_labs_are_numbered_without_a_gap_and_stand_in_the_order_of_their_numbers():

@@ -20,7 +20,7 @@ COPIED_PATHS += ["pyproject.toml"]
 # A mutant that cannot be compiled, or that names what is not there, says nothing of the test that stumbles over it.
 NO_VERDICT = ("SyntaxError", "NameError", "ImportError", "ModuleNotFoundError", "CompilationError")
 
-# What ends a process that writes where nothing of its own is.  Not SIGKILL: that is what a lack of memory sends.
+# What ends a process that writes outside its memory. Not SIGKILL, which the system sends when memory runs out.
 BAD_MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "SIGABRT")
 
 
@@ -104,7 +104,7 @@ def test_every_mutant_can_be_made_and_names_a_test():
         {"test": "tests/kernels/test_softmax.py::test_of_nothing[1]"},
     ],
 )
-def test_an_entry_that_is_none_would_be_seen(change):
+def test_a_faulty_entry_is_found(change):
     entry = Mutant("kernels/softmax.py", "def softmax(", "def hardmax(", "tests/kernels/test_softmax.py::test_by_hand")
     assert entry_fault(entry) is None and entry_fault(entry._replace(**change))
 
@@ -207,6 +207,6 @@ def test_a_mutant_is_killed(mutant, sandbox):
     assert is_killed(verdict), f"{mutant.file}: {mutant.old!r} -> {mutant.new!r} lives: {verdict}"
 
 
-def test_who_is_not_killed():
-    no = ["passed", "skipped", "not run", "died", "died SIGKILL", "failed SyntaxError"]
-    assert not any(map(is_killed, no)) and all(map(is_killed, ["failed AssertionError", "died SIGSEGV"]))
+def test_only_failed_assertions_and_memory_signals_kill_a_mutant():
+    surviving = ["passed", "skipped", "not run", "died", "died SIGKILL", "failed SyntaxError"]
+    assert not any(map(is_killed, surviving)) and all(map(is_killed, ["failed AssertionError", "died SIGSEGV"]))

@@ -1,6 +1,6 @@
-"""``kernels.bench.parallel.ranks`` by itself; in two processes tests/scripts/test_run.py has it.
+"""``kernels.bench.parallel.ranks`` in one process; tests/scripts/test_run.py starts two.
 
-Not in tests/kernels: the record of that suite is made on one GPU.
+It isn't in tests/kernels, because that suite's record is made on one GPU.
 """
 
 import pytest
@@ -11,8 +11,8 @@ from kernels.bench.parallel import ranks
 
 
 @pytest.fixture
-def alone(monkeypatch):
-    """A process that nobody told of others."""
+def without_launcher(monkeypatch):
+    """A process without torchrun's variables, on a machine without a GPU; it leaves its group after the test."""
     for name in ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "LOCAL_RANK"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
@@ -22,7 +22,7 @@ def alone(monkeypatch):
     ranks._leave()
 
 
-def test_a_script_that_is_started_by_itself_is_a_group_of_one(alone):
+def test_a_script_that_is_started_by_itself_is_a_group_of_one(without_launcher):
     threads = torch.get_num_threads()
     assert ranks.start() == ranks.start() == (0, 1, torch.device("cpu"))
     total = torch.ones(1)
@@ -31,7 +31,7 @@ def test_a_script_that_is_started_by_itself_is_a_group_of_one(alone):
 
 
 @pytest.mark.parametrize(
-    "told, gpus, wanted",
+    "environment, gpus, backend_and_device",
     [
         ({}, 1, ("nccl", 0)),
         ({"WORLD_SIZE": "4", "LOCAL_RANK": "2"}, 4, ("nccl", 2)),
@@ -39,19 +39,23 @@ def test_a_script_that_is_started_by_itself_is_a_group_of_one(alone):
         ({"WORLD_SIZE": "2", "LOCAL_RANK": "1"}, 1, ("gloo", None)),
     ],
 )
-def test_nccl_connects_those_that_have_a_gpu_each(alone, monkeypatch, told, gpus, wanted):
-    joined, current = [], []
+def test_nccl_connects_those_that_have_a_gpu_each(without_launcher, monkeypatch, environment, gpus, backend_and_device):
+    groups, current_devices = [], []
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
-    monkeypatch.setattr(torch.cuda, "set_device", current.append)
+    monkeypatch.setattr(torch.cuda, "set_device", current_devices.append)
     monkeypatch.setattr(torch, "set_num_threads", lambda number: None)
-    monkeypatch.setattr(distributed, "init_process_group", lambda *backend, **how: joined.append((*backend, how)))
+    monkeypatch.setattr(
+        distributed, "init_process_group", lambda *backend, **options: groups.append((*backend, options))
+    )
     monkeypatch.setattr(distributed, "get_rank", lambda: 0)
     monkeypatch.setattr(ranks.atexit, "register", lambda function: None)
-    for name, value in told.items():
+    for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    place = ranks.start()
-    ((backend, how),) = joined
-    assert (backend, place.device.index) == wanted and place.ranks == int(told.get("WORLD_SIZE", 1))
-    assert current == ([place.device] if backend == "nccl" else [])
-    assert how["device_id"] == (place.device if backend == "nccl" else None)
-    assert how["timeout"].total_seconds() == 60
+    process = ranks.start()
+    ((backend, options),) = groups
+    assert (backend, process.device.index) == backend_and_device and process.ranks == int(
+        environment.get("WORLD_SIZE", 1)
+    )
+    assert current_devices == ([process.device] if backend == "nccl" else [])
+    assert options["device_id"] == (process.device if backend == "nccl" else None)
+    assert options["timeout"].total_seconds() == 60

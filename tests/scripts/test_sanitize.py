@@ -1,4 +1,4 @@
-"""The sanitizer is started as it should be, its findings stop, and a machine that cannot run it is told why."""
+"""The sanitizer runs the small tests under each tool, stops at a finding, and says why a machine can't run it."""
 
 import sys
 from pathlib import Path
@@ -23,7 +23,7 @@ class Machine:
         self.log = folder / "log"
 
     def has(self, name: str, status: str = "0") -> Path:
-        """A command that notes how it was called; ``status`` is Python and knows ``arguments``."""
+        """Adds a command that logs its calls; ``status`` is a Python expression, which may use ``arguments``."""
         path = self.bin / name
         path.write_text(STUB.format(log=str(self.log), name=name, status=status))
         path.chmod(0o755)
@@ -36,7 +36,7 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
-    """A machine that has no commands yet; its Python is a command too."""
+    """A machine with one command, its Python."""
     machine = Machine(tmp_path)
     monkeypatch.setenv("PATH", str(machine.bin))
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
@@ -44,13 +44,13 @@ def machine(tmp_path, monkeypatch):
     return machine
 
 
-def whole(machine, status="0"):
+def add_gpu_and_sanitizer(machine, status="0"):
     machine.has("nvidia-smi")
     machine.has("compute-sanitizer", status)
 
 
 def test_the_tests_run_once_without_and_then_under_each_tool(machine, capsys):
-    whole(machine)
+    add_gpu_and_sanitizer(machine)
     assert sanitize.main() == 0
     first, *others = machine.calls[1:]
     assert first.startswith("python 1 -m pytest tests/kernels/test_small.py")
@@ -66,27 +66,27 @@ def test_the_tests_run_once_without_and_then_under_each_tool(machine, capsys):
 
 
 def test_a_finding_stops(machine, capsys):
-    whole(machine, "9 if 'racecheck' in arguments else 0")
+    add_gpu_and_sanitizer(machine, "9 if 'racecheck' in arguments else 0")
     assert sanitize.main() == 9
     assert len(machine.calls) == 4  # nvidia-smi, the tests, memcheck, racecheck
     assert "racecheck found something" in capsys.readouterr().err
 
 
 def test_a_test_that_fails_under_a_tool_is_no_finding(machine, capsys):
-    whole(machine, "1")
+    add_gpu_and_sanitizer(machine, "1")
     assert sanitize.main() == 1
     assert "memcheck failed" in capsys.readouterr().err
 
 
 def test_tests_that_fail_anyway_stop_before(machine, capsys):
-    whole(machine)
+    add_gpu_and_sanitizer(machine)
     machine.has("python", "1")
     assert sanitize.main() == 1
     assert len(machine.calls) == 2 and "mend that first" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("status", [None, "1"], ids=["no driver", "a driver without a GPU"])
-def test_no_gpu(status, machine, capsys):
+def test_without_a_gpu_it_says_so_and_runs_nothing(status, machine, capsys):
     machine.has("compute-sanitizer")
     if status:
         machine.has("nvidia-smi", status)
@@ -94,14 +94,14 @@ def test_no_gpu(status, machine, capsys):
     assert "No GPU here" in capsys.readouterr().err and not [x for x in machine.calls if "nvidia-smi" not in x]
 
 
-def test_no_sanitizer(machine, capsys):
+def test_without_the_sanitizer_it_says_where_to_get_it(machine, capsys):
     machine.has("nvidia-smi")
     assert sanitize.main() == 1
     assert "compute-sanitizer is not on PATH. It comes with the CUDA toolkit" in capsys.readouterr().err
 
 
 def test_the_interpreter_would_run_nothing_on_the_gpu(machine, monkeypatch, capsys):
-    whole(machine)
+    add_gpu_and_sanitizer(machine)
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     assert sanitize.main() == 1
     assert "TRITON_INTERPRET is set" in capsys.readouterr().err
@@ -109,7 +109,7 @@ def test_the_interpreter_would_run_nothing_on_the_gpu(machine, monkeypatch, caps
 
 def test_what_is_selected_is_the_half_without_nan(machine):
     """-k takes a part of an id."""
-    whole(machine)
+    add_gpu_and_sanitizer(machine)
     sanitize.main()
     assert machine.calls[1].endswith(" -k plain")
     assert 'ids=["plain", "prefilled"]' in (sanitize.ROOT / sanitize.TESTS).read_text()

@@ -1,4 +1,4 @@
-"""Set-up does each step once, alone, says which one failed and what to do, and installs what the locks list alone."""
+"""Set-up does each step once, one set-up at a time, names a step that failed, and installs only what is locked."""
 
 import errno
 import fcntl
@@ -28,10 +28,10 @@ GROUPS = tomllib.loads((REAL_ROOT / "pyproject.toml").read_text())["dependency-g
 
 @dataclass
 class Machine:
-    has: set[str] = field(default_factory=lambda: {"npm", "apt-get", "chromium"})
+    programs: set[str] = field(default_factory=lambda: {"npm", "apt-get", "chromium"})
     ubuntu: bool = False
     torch: str = "2.13.0+cpu"
-    fails: str = "none of these"
+    failing_command: str = "none of these"
     commands: list[str] = field(default_factory=list)
     libraries: set[str] = field(default_factory=lambda: {"libatomic.so.1"})
 
@@ -42,18 +42,18 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
-    """An empty clone on a machine that has what `machine.has` names; its commands are noted and not run."""
+    """An empty clone on a machine that has `machine.programs`; its commands are recorded and not run."""
 
     machine = Machine()
-    playwrights = tmp_path / "chrome"
-    playwrights.touch()
+    playwright_browser = tmp_path / "chrome"
+    playwright_browser.touch()
 
-    def note(*command, remedy="", **_):
+    def record_command(*command, remedy="", **_):
         machine.commands.append(" ".join(map(str, command)))
-        if machine.fails in machine.commands[-1]:
+        if machine.failing_command in machine.commands[-1]:
             raise setup.SetupError(f"{machine.commands[-1]}\n{remedy}")
         if "apt-get install -y --no-install-recommends chromium" in machine.commands[-1]:
-            machine.has = machine.has | {"chromium"}
+            machine.programs = machine.programs | {"chromium"}
         if "-m venv" in machine.commands[-1]:
             shutil.rmtree(setup.VENV, ignore_errors=True)
             (setup.VENV / "lib" / "python3.11" / "site-packages").mkdir(parents=True)
@@ -65,20 +65,20 @@ def machine(tmp_path, monkeypatch):
         path = tmp_path / "bin" / name
         path.parent.mkdir(exist_ok=True)
         path.touch()
-        return str(path) if name in machine.has else None
+        return str(path) if name in machine.programs else None
 
     locks = [f"requirements/{group}.txt" for group in LOCKS]
-    of_npm = [f"{folder}package{lock}.json" for folder in ("", "scripts/typescript/") for lock in ("", "-lock")]
-    for name in ("pyproject.toml", *of_npm, *locks):
+    npm_files = [f"{folder}package{lock}.json" for folder in ("", "scripts/typescript/") for lock in ("", "-lock")]
+    for name in ("pyproject.toml", *npm_files, *locks):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text((REAL_ROOT / name).read_text())
     monkeypatch.setattr(setup, "ROOT", tmp_path)
     monkeypatch.setattr(setup, "VENV", tmp_path / ".venv")
     monkeypatch.setattr(setup, "PYTHON", tmp_path / ".venv" / "bin" / "python")
     monkeypatch.setattr(setup, "BROWSER", tmp_path / ".venv" / "browser")
-    monkeypatch.setattr(setup, "run", note)
-    asked = subprocess.CompletedProcess([], 0, stdout=f"{playwrights}\n")
-    monkeypatch.setattr(setup.subprocess, "run", lambda *_, **__: asked)
+    monkeypatch.setattr(setup, "run", record_command)
+    completed = subprocess.CompletedProcess([], 0, stdout=f"{playwright_browser}\n")
+    monkeypatch.setattr(setup.subprocess, "run", lambda *_, **__: completed)
     monkeypatch.setattr(setup.shutil, "which", which)
     monkeypatch.setattr(setup, "is_ubuntu", lambda: machine.ubuntu)
     monkeypatch.setattr(setup.os, "geteuid", lambda: 0)
@@ -86,15 +86,15 @@ def machine(tmp_path, monkeypatch):
     return machine
 
 
-def installed(machine):
-    """The locks that pip was given, but that of pip itself, which comes first."""
+def installed_locks(machine):
+    """The locks that pip was given, except that of pip itself, which comes first."""
     locks = re.findall(r"--require-hashes --requirement \S*requirements/([\w-]+)\.txt", "\n".join(machine.commands))
     return set(locks) - {"pip"}
 
 
-@pytest.mark.parametrize("has", [{"npm", "chromium"}, {"apt-get"}, set()])
-def test_a_second_call_runs_nothing(machine, has):
-    machine.has = has
+@pytest.mark.parametrize("programs", [{"npm", "chromium"}, {"apt-get"}, set()])
+def test_a_second_call_runs_nothing(machine, programs):
+    machine.programs = programs
     setup.main("test")
     assert machine.commands
     machine.commands.clear()
@@ -105,12 +105,12 @@ def test_a_second_call_runs_nothing(machine, has):
 
 def test_the_site_needs_no_torch(machine):
     setup.main("site")
-    assert installed(machine) == {"site"}
+    assert installed_locks(machine) == {"site"}
 
 
 def test_a_snippet_needs_the_library_alone(machine):
     setup.main("run")
-    assert installed(machine) == {"library"}
+    assert installed_locks(machine) == {"library"}
     assert not any("npm" in command or "chromium" in command for command in machine.commands)
 
 
@@ -118,7 +118,7 @@ def test_a_snippet_needs_the_library_alone(machine):
 def test_torch_is_locked_where_it_comes_from_the_public_index(machine, torch, locked):
     machine.torch = torch
     setup.main("run")
-    assert installed(machine) == locked
+    assert installed_locks(machine) == locked
     alone = [
         command
         for command in machine.commands
@@ -132,12 +132,12 @@ def test_another_lock_makes_the_environment_anew(machine):
     machine.commands.clear()
     (setup.ROOT / "requirements" / "test.txt").write_text("ruff==1.0\n")
     setup.main("site")
-    assert installed(machine) == {"site"}
+    assert installed_locks(machine) == {"site"}
     assert "-m venv --clear" in machine.commands[0]
 
 
 def test_pip_installs_nothing_but_by_hash(machine):
-    machine.has, machine.torch = set(), "2.13.0"
+    machine.programs, machine.torch = set(), "2.13.0"
     setup.main("test")
     setup.main("lock")
     installs = [command for command in machine.commands if "-m pip install" in command and "--dry-run" not in command]
@@ -145,25 +145,25 @@ def test_pip_installs_nothing_but_by_hash(machine):
     assert [command for command in installs if "--require-hashes" not in command] == []
 
 
-def test_no_npm_brings_one_from_pypi(machine):
-    machine.has = machine.has - {"npm"}
+def test_without_npm_one_comes_from_pypi(machine):
+    machine.programs = machine.programs - {"npm"}
     setup.main("site")
-    assert installed(machine) == {"site", "node"}
+    assert installed_locks(machine) == {"site", "node"}
 
 
-@pytest.mark.parametrize(("has", "groups"), [({"npm"}, {"uv"}), (set(), {"uv", "node"})])
-def test_to_lock_needs_an_npm(machine, has, groups):
-    machine.has = has
+@pytest.mark.parametrize(("programs", "groups"), [({"npm"}, {"uv"}), (set(), {"uv", "node"})])
+def test_to_lock_needs_an_npm(machine, programs, groups):
+    machine.programs = programs
     setup.main("lock")
-    assert installed(machine) == groups
+    assert installed_locks(machine) == groups
 
 
 @pytest.mark.parametrize(("step", "name"), [("-m venv", "Python env"), ("site.txt", "Python pack"), ("npm ci", "npm")])
 def test_a_step_that_failed_is_named_and_done_again(machine, step, name):
-    machine.fails = step
+    machine.failing_command = step
     with pytest.raises(setup.SetupError, match=f"Set-up stopped at: .*{name}"):
         setup.main("site")
-    machine.fails = "none of these"
+    machine.failing_command = "none of these"
     machine.commands.clear()
     setup.main("site")
     assert any(step in command for command in machine.commands)
@@ -193,12 +193,12 @@ def test_where_pip_was_interrupted_the_environment_is_made_anew(machine, monkeyp
             setup.main("run")
     setup.main("site")
     assert "-m venv --clear" in machine.commands[0]
-    assert installed(machine) == {"site"}
+    assert installed_locks(machine) == {"site"}
 
 
-# What pip 26 and npm 11 wrote when it was so.
+# What pip 26 and npm 11 print in each case.
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("stderr_text", "expected"),
     [
         ("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device", "disk is full"),
         ("npm error code ENOSPC", "disk is full"),
@@ -216,18 +216,18 @@ def test_where_pip_was_interrupted_the_environment_is_made_anew(machine, monkeyp
         ("error: something else", "lines above"),
     ],
 )  # fmt: skip
-def test_what_a_command_says_decides_the_advice(tmp_path, capsys, said, told):
-    (tmp_path / "said").write_text(f"{said}\n")
+def test_what_a_command_says_decides_the_advice(tmp_path, capsys, stderr_text, expected):
+    (tmp_path / "said").write_text(f"{stderr_text}\n")
     with pytest.raises(setup.SetupError) as stopped:
         setup.run("sh", "-c", "cat said >&2; exit 3", cwd=tmp_path, remedy="Or do it by hand.")
     command, status, *advice, by_hand = str(stopped.value).splitlines()
     assert (command, status) == ("sh -c cat said >&2; exit 3", "failed with exit status 3.")
-    assert told in " ".join(advice)
+    assert expected in " ".join(advice)
     assert by_hand == "Or do it by hand."
-    assert capsys.readouterr().err == f"{said}\n"
+    assert capsys.readouterr().err == f"{stderr_text}\n"
 
 
-def calls(tmp_path, step, **options):
+def start_set_up(tmp_path, step, **options):
     """Another process that sets up a clone in tmp_path whose only step is this Python."""
     (tmp_path / "pyproject.toml").touch()
     lines = [
@@ -245,17 +245,17 @@ def calls(tmp_path, step, **options):
 
 
 @pytest.mark.parametrize(
-    ("step", "told"),
+    ("step", "expected"),
     [
         ("open('/dev/full', 'w', buffering=1).write('full\\n')", "disk is full"),
         ("raise PermissionError(13, 'Permission denied', '.venv')", "right to write"),
     ],
 )
-def test_what_python_itself_may_not_write_ends_in_advice(tmp_path, step, told):
-    _, said = (process := calls(tmp_path, step)).communicate(timeout=30)
+def test_what_python_itself_may_not_write_ends_in_advice(tmp_path, step, expected):
+    _, stderr_text = (process := start_set_up(tmp_path, step)).communicate(timeout=30)
     assert process.returncode == 1
-    assert said.startswith("Set-up stopped at: the step\n[Errno ")
-    assert told in said
+    assert stderr_text.startswith("Set-up stopped at: the step\n[Errno ")
+    assert expected in stderr_text
 
 
 def test_a_clone_that_cannot_be_written_to_works_once_it_is_set_up(machine, monkeypatch):
@@ -294,24 +294,27 @@ def test_an_environment_that_is_a_link_is_not_emptied(machine, tmp_path):
         (["serve"], "mkdocs serve --dev-addr 127.0.0.1:8000"),
     ],
 )
-@pytest.mark.parametrize("said", ["a; touch made", "a b", "'", '"', "`touch made`", "a|touch made", "$$(touch made)"])
-def test_what_make_is_told_reaches_no_shell(said, call, words, tmp_path):
-    given = [word.format(said) for word in call]
-    command = ["make", "-s", "-f", str(REAL_ROOT / "Makefile"), "SETUP=@true", 'RUN=printf "%s\\n"', *given]
+@pytest.mark.parametrize(
+    "argument", ["a; touch made", "a b", "'", '"', "`touch made`", "a|touch made", "$$(touch made)"]
+)
+def test_what_make_is_told_reaches_no_shell(argument, call, words, tmp_path):
+    arguments = [word.format(argument) for word in call]
+    command = ["make", "-s", "-f", str(REAL_ROOT / "Makefile"), "SETUP=@true", 'RUN=printf "%s\\n"', *arguments]
     environment = {"PATH": os.environ["PATH"]}
-    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    wanted = [word.format(said.replace("$$", "$")) for word in words.split()]
-    assert run.stdout.splitlines() == wanted
+    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    expected = [word.format(argument.replace("$$", "$")) for word in words.split()]
+    assert result.stdout.splitlines() == expected
     assert not (tmp_path / "made").exists()
 
 
 def test_make_check_takes_all_steps_though_each_fails(tmp_path):
     shutil.copy(REAL_ROOT / "Makefile", tmp_path)
     command = ["make", "-s", "check", "SETUP=@true", "RUN=echo step; false"]  # tsc isn't there
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert run.returncode and run.stdout.count("step") == 4
-    assert all(f": {step}] Error" in run.stderr for step in ("ruff-check", "ruff-format", "types", "drawings", "pages"))
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode and result.stdout.count("step") == 4
+    steps = ("ruff-check", "ruff-format", "types", "drawings", "pages")
+    assert all(f": {step}] Error" in result.stderr for step in steps)
 
 
 @pytest.mark.parametrize("seed", ["../7", "a b", "x" * 41, "a/b"])
@@ -320,38 +323,38 @@ def test_a_seed_that_is_no_part_of_a_name_is_refused(seed):
         write_worksheet.main("balloon", seed)
 
 
-def test_two_at_once_take_turns(tmp_path):
+def test_two_set_ups_at_once_take_turns(tmp_path):
     (tmp_path / "pyproject.toml").touch()
     with open(tmp_path / "pyproject.toml") as clone:
         fcntl.flock(clone, fcntl.LOCK_EX)
-        second = calls(tmp_path, "print('done')")
+        second = start_set_up(tmp_path, "print('done')")
         assert "waiting" in second.stdout.readline()
         assert second.poll() is None
     assert second.communicate(timeout=30) == ("==> the step\ndone\n", "")
 
 
-# This child takes a while to put away what it was at, and says much, as Python does.
+# Like Python, this child takes a while to end after an interruption, and prints a traceback.
 CHILD = "trap 'sleep 0.6; echo Traceback >&2; touch ended; exit 1' INT; echo ready >&2; while :; do sleep 0.1; done"
 
 
 def test_an_interruption_waits_for_the_command_and_ends_in_one_sentence(tmp_path):
-    process = calls(tmp_path, f"setup.run('sh', '-c', {CHILD!r}, cwd=setup.ROOT)", start_new_session=True)
+    process = start_set_up(tmp_path, f"setup.run('sh', '-c', {CHILD!r}, cwd=setup.ROOT)", start_new_session=True)
     assert process.stderr.readline() == "ready\n"
     os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    _, stderr_text = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert said == "\nSet-up was interrupted. The next call does what is left.\n"
+    assert stderr_text == "\nSet-up was interrupted. The next call does what is left.\n"
     assert (tmp_path / "ended").exists()
 
 
-def chosen(machine):
+def chosen_browser(machine):
     setup.VENV.mkdir()
-    setup.browser()
+    setup.ensure_browser()
     return setup.BROWSER.read_text().rsplit("/", 1)[1]
 
 
 @pytest.mark.parametrize(
-    ("has", "ubuntu", "browser"),
+    ("programs", "ubuntu", "browser"),
     [
         ({"chromium"}, False, "chromium"),
         ({"google-chrome"}, False, "google-chrome"),
@@ -361,27 +364,27 @@ def chosen(machine):
         (set(), False, "chrome"),
     ],
 )
-def test_the_browser_that_is_taken(machine, capsys, has, ubuntu, browser):
-    machine.has, machine.ubuntu = has, ubuntu
-    assert chosen(machine) == browser
+def test_which_browser_is_chosen(machine, capsys, programs, ubuntu, browser):
+    machine.programs, machine.ubuntu = programs, ubuntu
+    assert chosen_browser(machine) == browser
     assert str(setup.BROWSER.read_text()) in capsys.readouterr().out
 
 
 def test_the_library_that_playwright_lacks_is_installed(machine):
     machine.libraries = set()
-    assert chosen(machine) == "chromium"
+    assert chosen_browser(machine) == "chromium"
     assert any(re.search(r"apt-get install .* libatomic1$", command) for command in machine.commands)
 
 
 def test_where_apt_fails_playwright_brings_the_browser(machine):
-    machine.has, machine.fails = {"apt-get"}, "apt-get install"
-    assert chosen(machine) == "chrome"
+    machine.programs, machine.failing_command = {"apt-get"}, "apt-get install"
+    assert chosen_browser(machine) == "chrome"
 
 
 def test_without_root_or_sudo_the_package_is_named(machine, monkeypatch):
     monkeypatch.setattr(setup.os, "geteuid", lambda: 1000)
     with pytest.raises(setup.SetupError, match=r"root, or sudo.*apt-get install python3\.11-venv"):
-        setup.apt("python3.11-venv")
+        setup.install_debian_packages("python3.11-venv")
 
 
 def test_a_script_finds_the_library_from_anywhere(tmp_path):

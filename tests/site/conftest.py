@@ -1,4 +1,4 @@
-"""The site, built once, below a path, on a machine that seems to have no torch."""
+"""Fixtures: the site, built once without torch and served below a path, and a browser that opens its pages."""
 
 import ast
 import os
@@ -23,15 +23,15 @@ from scripts import records
 from scripts.records import ROOT
 from scripts.records.reader import record_path
 from scripts.records.record_file import write
-from scripts.speed import browser as chosen
+from scripts.speed.browser import FLAGS, executable
 from scripts.speed.static_server import serve
 from tests.site.small_site import write_files
 
 BASE = "http://127.0.0.1/handbook/"
 CHAPTER = "chapters/three-matmuls/"
 SCHEMES = ["light", "dark"]
-NAMES = {"light": "default", "dark": "slate"}  # what Material calls them
-SCHEME = "document.body.dataset.mdColorScheme"
+MATERIAL_SCHEMES = {"light": "default", "dark": "slate"}  # what Material calls them
+CURRENT_SCHEME = "document.body.dataset.mdColorScheme"
 RERUN = pytest.StashKey[bool]()
 
 WITHOUT_TORCH = """
@@ -42,8 +42,8 @@ runpy.run_module("mkdocs", run_name="__main__")
 """
 
 
-def command(*arguments: str, root: Path = ROOT, **environment: str) -> dict:
-    """How ``mkdocs`` is called, for ``subprocess``."""
+def mkdocs_process_options(*arguments: str, root: Path = ROOT, **environment: str) -> dict:
+    """The arguments of ``subprocess`` that start ``mkdocs``."""
     return {
         "args": [sys.executable, "-c", WITHOUT_TORCH, *arguments],
         "cwd": root,
@@ -53,7 +53,7 @@ def command(*arguments: str, root: Path = ROOT, **environment: str) -> dict:
 
 
 def mkdocs(*arguments: str, root: Path = ROOT, **environment: str) -> subprocess.CompletedProcess:
-    return subprocess.run(**command(*arguments, root=root, **environment), capture_output=True)
+    return subprocess.run(**mkdocs_process_options(*arguments, root=root, **environment), capture_output=True)
 
 
 NEWEST = records.Reader(preview=True)
@@ -65,7 +65,7 @@ def never_ran(name: str) -> bool:
     return isinstance(NEWEST.inspect(name).fault, records.Missing)
 
 
-class Copy:
+class SiteCopy:
     """What the site is built from, in a folder of its own, where every record is of today's source."""
 
     def __init__(self, root: Path):
@@ -104,7 +104,7 @@ class Copy:
         return [f"{module}:{name}" for name, node in found if isinstance(node, ast.FunctionDef)]
 
     def edit(self, path: str, change: Callable[[str], str]) -> str:
-        """Changes a file all at once, so that who watches never reads half of it; returns what it was."""
+        """Changes a file atomically, so that a watcher never reads half of it; returns the old text."""
         text = (self.root / path).read_text()
         assert change(text) != text, f"{path} does not hold what was to be changed"
         beside = self.root / "edited"
@@ -119,15 +119,15 @@ def site(tmp_path_factory, worker_id) -> Path:
 
     It is a preview, so that a stale record fails the test of that record and not every test of the site.
     """
-    own = tmp_path_factory.getbasetemp()
-    shared = own if worker_id == "master" else own.parent
+    worker_folder = tmp_path_factory.getbasetemp()
+    shared = worker_folder if worker_id == "master" else worker_folder.parent
     folder = shared / "site"
     with FileLock(shared / "site.lock"):
         if not folder.exists():
             environment = {"SITE_URL": BASE, "PREVIEW": "1"}
-            built = mkdocs("build", "--strict", "--site-dir", str(own / "built"), **environment)
-            assert built.returncode == 0, built.stderr
-            (own / "built").rename(folder)
+            build = mkdocs("build", "--strict", "--site-dir", str(worker_folder / "built"), **environment)
+            assert build.returncode == 0, build.stderr
+            (worker_folder / "built").rename(folder)
     return folder
 
 
@@ -136,17 +136,17 @@ def small_site(tmp_path_factory) -> SimpleNamespace:
     """The small site, as it's published: ``site``, its ``root``, the ``texts`` that are on it, what the build said."""
     root = tmp_path_factory.mktemp("small")
     texts = write_files(root)
-    built = mkdocs("build", "--strict", root=root, SITE_URL=BASE, REPO_URL="https://github.com/a/b.git")
-    assert built.returncode == 0, built.stderr
-    return SimpleNamespace(site=root / "site", root=root, texts=texts, output=built.stderr)
+    build = mkdocs("build", "--strict", root=root, SITE_URL=BASE, REPO_URL="https://github.com/a/b.git")
+    assert build.returncode == 0, build.stderr
+    return SimpleNamespace(site=root / "site", root=root, texts=texts, output=build.stderr)
 
 
 @pytest.fixture(scope="session")
 def pages(site) -> list[str]:
     """The address of every page that hasn't moved, relative to the site's root: "", "chapters/three-matmuls/" …"""
     paths = [path for path in site.rglob("index.html") if 'http-equiv="refresh"' not in path.read_text()[:400]]
-    found = sorted(path.parent.relative_to(site).as_posix() for path in paths)
-    return ["" if name == "." else f"{name}/" for name in found]
+    names = sorted(path.parent.relative_to(site).as_posix() for path in paths)
+    return ["" if name == "." else f"{name}/" for name in names]
 
 
 WALKS = [
@@ -167,9 +167,9 @@ def sample_pages(request, site, pages) -> list[str]:
     for page in pages:
         kind = re.sub("^chapters/.+?/(?=.)", "chapters/*/", page)  # all notes are alike, and so are all sheets
         folders.setdefault(kind if "*" in kind else page.rpartition("/")[0].rpartition("/")[0], []).append(page)
-    of_their_own = folders.pop("")
-    longest = [max(alike, key=lambda page: (site / page / "index.html").stat().st_size) for alike in folders.values()]
-    return of_their_own + longest
+    single_pages = folders.pop("")
+    longest = [max(group, key=lambda page: (site / page / "index.html").stat().st_size) for group in folders.values()]
+    return single_pages + longest
 
 
 @pytest.fixture
@@ -185,54 +185,54 @@ def url(site):
 
 
 class Chromium:
-    """The browser of all tests of a process, and what its pages have complained of since the test began."""
+    """The browser that a process's tests share; the errors and requests to other hosts since the test began."""
 
-    def __init__(self, kind: BrowserType):
-        self.kind = kind
+    def __init__(self, browser_type: BrowserType):
+        self.browser_type = browser_type
         self.launch()
 
     def launch(self) -> None:
-        self.running = self.kind.launch(executable_path=chosen.executable(), args=chosen.FLAGS)
-        processes = self.running.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+        self.browser = self.browser_type.launch(executable_path=executable(), args=FLAGS)
+        processes = self.browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
         self.process = next(process["id"] for process in processes if process["type"] == "browser")
-        self.errors, self.strangers = [], []
+        self.errors, self.foreign_requests = [], []
         self.tabs: dict[int, Page] = {}  # by width: see `Visit.reuse_tab`
 
-    def draws(self) -> bool:
+    def is_drawing(self) -> bool:
         """Whether every open page comes to its third frame within seconds."""
         third = "(window.counted = (window.counted ?? 0) + 1) > 2 && !(window.counted = 0)"
         try:
-            for context in self.running.contexts:
+            for context in self.browser.contexts:
                 for page in context.pages:
                     page.wait_for_function(third, timeout=5000)
         except Error:
             return False
         return True
 
-    def end(self) -> None:
-        """At once: Playwright would wait half a minute for it to close by itself."""
+    def kill(self) -> None:
+        """Ends the browser at once: Playwright would wait half a minute for it to close by itself."""
         with suppress(ProcessLookupError):
             os.killpg(self.process, signal.SIGKILL)
 
-    def replace(self) -> None:
-        self.end()
-        self.running.close()
+    def restart(self) -> None:
+        self.kill()
+        self.browser.close()
         self.launch()
 
 
 @contextmanager
-def end_browser_after(chromium: Chromium, seconds: float) -> Iterator[threading.Event]:
-    """Not every call to a browser has a time limit; what waits for one that is ended fails.  Tells whether it was."""
-    hangs = threading.Event()
+def kill_browser_after(chromium: Chromium, seconds: float) -> Iterator[threading.Event]:
+    """Kills a browser that doesn't answer in time, so that what waits for it fails; yields whether it was killed."""
+    was_killed = threading.Event()
 
-    def end() -> None:
-        hangs.set()
-        chromium.end()
+    def kill() -> None:
+        was_killed.set()
+        chromium.kill()
 
-    timer = threading.Timer(seconds, end)
+    timer = threading.Timer(seconds, kill)
     timer.start()
     try:
-        yield hangs
+        yield was_killed
     finally:
         timer.cancel()
 
@@ -242,30 +242,30 @@ def chromium():
     with sync_playwright() as playwright:
         started = Chromium(playwright.chromium)
         yield started
-        started.running.close()
+        started.browser.close()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem):
-    """A test that waited in vain in a browser that no longer draws is begun anew, once, in another one.
+    """Repeats a test once, in a new browser, if it failed because the browser had stopped drawing.
 
-    Where there is no GPU, Chromium now and then stops to draw; whatever waits for a frame would wait without end.  One
-    that has not answered for half of the test's time is ended.
+    Without a GPU, Chromium stops drawing now and then, and whatever waits for a frame would wait forever. A browser
+    that hasn't answered for half of the test's time is killed.
     """
     chromium = pyfuncitem.funcargs.get("chromium")
     if chromium is None or pyfuncitem.stash.get(RERUN, False):
         return (yield)
     mark = pyfuncitem.get_closest_marker("timeout")
     limit = mark.args[0] if mark else float(pyfuncitem.config.getini("timeout"))
-    with end_browser_after(chromium, limit / 2) as hangs:
+    with kill_browser_after(chromium, limit / 2) as was_killed:
         try:
             return (yield)
         except Error as error:
-            if not hangs.is_set() and not (isinstance(error, TimeoutError) and not chromium.draws()):
+            if not was_killed.is_set() and not (isinstance(error, TimeoutError) and not chromium.is_drawing()):
                 raise
     pyfuncitem.stash[RERUN] = True
     warnings.warn(f"the browser drew no frame: it was replaced, and {pyfuncitem.name} begun anew", stacklevel=1)
-    chromium.replace()
+    chromium.restart()
     return pyfuncitem.ihook.pytest_pyfunc_call(pyfuncitem=pyfuncitem)
 
 
@@ -302,7 +302,7 @@ class Visit:
     def tab(self, scheme: str, width: int, touch: bool = False) -> Page:
         chromium, url = self.chromium, self.url
         size = {"width": width, "height": 900}
-        context = chromium.running.new_context(viewport=size, color_scheme=scheme, has_touch=touch)
+        context = chromium.browser.new_context(viewport=size, color_scheme=scheme, has_touch=touch)
         page = context.new_page()
         page.on(
             "console",
@@ -311,7 +311,7 @@ class Visit:
         page.on("pageerror", lambda error: chromium.errors.append(str(error)))
         page.on(
             "request",
-            lambda request: None if request.url.startswith((url, "data:")) else chromium.strangers.append(request.url),
+            lambda request: request.url.startswith((url, "data:")) or chromium.foreign_requests.append(request.url),
         )
         return page
 
@@ -326,20 +326,20 @@ class Visit:
 def visit(chromium, url):
     """Opens pages; afterwards no error may have been logged and no other host asked."""
     chromium.errors.clear()
-    chromium.strangers.clear()
+    chromium.foreign_requests.clear()
     yield Visit(chromium, url)
     for page in chromium.tabs.values():
         if page.url != "about:blank":
             page.evaluate("localStorage.clear(), sessionStorage.clear()")
             page.goto("about:blank")
-    for context in chromium.running.contexts:
+    for context in chromium.browser.contexts:
         if context not in [page.context for page in chromium.tabs.values()]:
             context.close()
-    assert not chromium.errors and not chromium.strangers
+    assert not chromium.errors and not chromium.foreign_requests
 
 
 def scroll_through(page) -> None:
-    """To the end of a page, by steps that pass no figure over; back when all are drawn and pieces are ready.
+    """Scrolls to the end of a page in steps that skip no figure; returns when all are drawn and pieces are ready.
 
     Playwright asks at every frame, and no longer than its timeout: where frames stop, this does.
     """

@@ -1,4 +1,4 @@
-"""The site as a person meets it: in both schemes, on narrow screens, by its search, on paper."""
+"""The site in a browser: in both schemes, on narrow screens, by keyboard, by its search, on paper."""
 
 import io
 import json
@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import TimeoutError
 
 from scripts.records import ROOT
-from tests.site.conftest import CHAPTER, NAMES, SCHEME, SCHEMES, scroll_through
+from tests.site.conftest import CHAPTER, CURRENT_SCHEME, MATERIAL_SCHEMES, SCHEMES, scroll_through
 from tests.site.keyboard import assert_keyboard_reaches_every_control
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
@@ -42,8 +42,8 @@ def all_elements(page, selector: str) -> list:
     return found
 
 
-def axe(page, options: str = "{}") -> list:
-    """What axe has to say of a page with all of its boxes open: the rule, and where it is broken."""
+def axe_violations(page, options: str = "{}") -> list:
+    """The rules that axe finds broken on a page with all boxes open, each with the elements that break it."""
     page.evaluate("document.querySelectorAll('details').forEach((details) => (details.open = true))")
     page.evaluate("document.getAnimations().forEach((moving) => moving.finish())")
     if not page.evaluate("'axe' in window"):
@@ -59,28 +59,28 @@ def test_pages_fit_every_width_draw_figures_that_come_near_are_walked_by_keyboar
     of_each_kind = {*sample_pages, "404.html"}
     every_page = request.node.callspec.id == "all"
     for path, page in visit.go_through([*browsed_pages, "404.html"], width=390):
-        assert page.evaluate(SCHEME) == NAMES["light"]
+        assert page.evaluate(CURRENT_SCHEME) == MATERIAL_SCHEMES["light"]
         assert_figures_are_fetched_when_near(page, path)
         assert_nothing_scrolls_sideways(page, path, 390)
         assert_wide_parts_can_be_focused(page, path)
-        widen(page, path, 1000)
+        widen_window(page, path, 1000)
         assert_nothing_scrolls_sideways(page, path, 1000)
-        widen(page, path, 1280)
+        widen_window(page, path, 1280)
         assert_no_figure_near_the_first_screen(page, path)
         if not every_page:
             leave_rows(page, 5)  # of the measurements, axe would read thousands
-        assert not (found := axe(page)), (path, found)
+        assert not (found := axe_violations(page)), (path, found)
         assert figures_fetched(page) == has_figures(page), f"{path}: late"
         if path in of_each_kind:
             assert_keyboard_reaches_every_control(page, path)
-            darken(page)
-            assert not (found := axe(page, "{ runOnly: ['color-contrast'] }")), (path, found)
+            switch_to_dark(page)
+            assert not (found := axe_violations(page, "{ runOnly: ['color-contrast'] }")), (path, found)
             page.emulate_media(color_scheme="light")
         page.set_viewport_size({"width": 390, "height": 900})
 
 
 def figures_fetched(page) -> int:
-    """How often Plotly was."""
+    """How often the page has fetched Plotly."""
     return page.evaluate(
         "performance.getEntriesByType('resource').filter((entry) => entry.name.includes('plotly')).length"
     )
@@ -128,8 +128,8 @@ def assert_wide_parts_can_be_focused(page, path: str) -> None:
         pytest.fail(f"{path}: {page.evaluate(stuck)}")
 
 
-def widen(page, path: str, width: int) -> None:
-    """The window, until every figure is as wide as its place."""
+def widen_window(page, path: str, width: int) -> None:
+    """Widens the window; returns once every figure is as wide as its place."""
     fits = """() => [...document.querySelectorAll('.js-plotly-plot')].every((place) =>
         Math.abs(place.querySelector('.main-svg').getBoundingClientRect().width - place.clientWidth) <= 1)"""
     page.set_viewport_size({"width": width, "height": 900})
@@ -140,19 +140,21 @@ def widen(page, path: str, width: int) -> None:
 
 
 def leave_rows(page, number: int) -> None:
-    """Of each table the first ones: they are alike."""
+    """Removes all but the first rows of each table: they are alike."""
     page.evaluate(
         f"document.querySelectorAll('article tbody tr:nth-child(n + {number + 1})').forEach((e) => e.remove())"
     )
 
 
-def darken(page) -> None:
-    """And let figures follow. All else that axe looks at is the same in both schemes, and so is one row of a table
-    and the next."""
+def switch_to_dark(page) -> None:
+    """Switches the scheme; returns once the figures have followed.
+
+    Leaves two rows of each table, since axe looks at colours alone here, and rows have the same.
+    """
     leave_rows(page, 2)
     page.evaluate("document.head.insertAdjacentHTML('beforeend', '<style>* { transition: none !important }</style>')")
     page.emulate_media(color_scheme="dark")
-    page.wait_for_function(f"{SCHEME} === {NAMES['dark']!r}", timeout=5000)
+    page.wait_for_function(f"{CURRENT_SCHEME} === {MATERIAL_SCHEMES['dark']!r}", timeout=5000)
     ink = page.evaluate(INK_OF, "")
     page.wait_for_function(f"['', {ink!r}].includes({INKS})", timeout=10_000)
 
@@ -165,21 +167,21 @@ def test_figures_follow_the_scheme(visit, scheme):
     before = page.evaluate(INK_OF, "")
     page.wait_for_function(f"{INKS} === {before!r}", timeout=5000)
     page.evaluate(TOGGLE_SCHEME)
-    page.wait_for_function(f"{SCHEME} !== {NAMES[scheme]!r}", timeout=5000)
+    page.wait_for_function(f"{CURRENT_SCHEME} !== {MATERIAL_SCHEMES[scheme]!r}", timeout=5000)
     after = page.evaluate(INK_OF, "")
     assert after != before
     page.wait_for_function(f"{INKS} === {after!r}", timeout=5000)
 
 
 def test_a_scheme_chosen_while_the_library_loads_is_the_figures(visit):
-    held = []
-    page = visit(CHAPTER, routes={PLOTLY_REQUEST: lambda route: held.append(route)})  # a built-in cannot be a handler
+    routes = []
+    page = visit(CHAPTER, routes={PLOTLY_REQUEST: lambda route: routes.append(route)})  # a built-in can't be a handler
     figure = all_elements(page, ".hb-plot")[0]
     with page.expect_request(PLOTLY_REQUEST):
         figure.scroll_into_view_if_needed()
     page.evaluate(TOGGLE_SCHEME)
-    page.wait_for_function(f"{SCHEME} === 'slate'")
-    held[0].continue_()
+    page.wait_for_function(f"{CURRENT_SCHEME} === 'slate'")
+    routes[0].continue_()
     scroll_through(page)
     page.wait_for_function(f"{INKS} === {page.evaluate(INK_OF, '')!r}", timeout=5000)
 
@@ -211,7 +213,7 @@ def test_the_words_searched_for_are_marked_on_the_page(visit):
 
 def test_the_browser_works_out_the_style_of_an_element_about_once(chromium, url, tmp_path):
     """What scripts change when they start must not restyle the whole page, which a phone would wait for."""
-    browser = chromium.running
+    browser = chromium.browser
     page = browser.new_page()
     browser.start_tracing(page=page, path=tmp_path / "trace.json", categories=["devtools.timeline"])
     assert page.goto(f"{url}chapters/flash-attention/").ok
@@ -219,12 +221,12 @@ def test_the_browser_works_out_the_style_of_an_element_about_once(chromium, url,
     page.wait_for_load_state("networkidle")
     browser.stop_tracing()
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    styled = sum(
+    restyled_elements = sum(
         event.get("args", {}).get("elementCount", 0) for event in events if event["name"] == "UpdateLayoutTree"
     )
     elements = page.evaluate("document.querySelectorAll('*').length")
     page.close()
-    assert elements < styled < 3 * elements
+    assert elements < restyled_elements < 3 * elements
 
 
 def test_search_leads_to_a_page_that_holds_the_word(visit, url):
@@ -232,16 +234,16 @@ def test_search_leads_to_a_page_that_holds_the_word(visit, url):
     page.click(".md-search__input")
     page.keyboard.type("softmax")  # the search listens for keys
     page.wait_for_selector(".md-search-result__link", timeout=5000)
-    with page.expect_navigation() as leads:
+    with page.expect_navigation() as navigation:
         page.click(".md-search-result__link")
-    assert leads.value.ok and page.url.startswith(url)
+    assert navigation.value.ok and page.url.startswith(url)
     assert "softmax" in page.inner_text("article").lower()
 
 
-def printed(page, looked_at: str) -> list[str]:
-    """The text of each sheet, of what is looked at alone: to read thousands of strokes and words takes half a minute.
+def printed_texts(page, looked_at: str) -> list[str]:
+    """The printed text of these elements, sheet by sheet: to read thousands of other words would take half a minute.
 
-    All else keeps its place and is not drawn; what is looked at stays as it is, hidden where the page hides it.
+    All else keeps its place and isn't drawn; these elements stay as they are, hidden where the page hides them.
     """
     content = f"body *:not({looked_at}, :is({looked_at}) *, :has({looked_at})) {{ visibility: hidden !important }}"
     page.add_style_tag(content=content)
@@ -255,21 +257,21 @@ def test_paper_has_every_caption_and_alternative_and_the_name_of_a_file_stands_a
             continue
         # A piece that steps has a caption for its end; paper has the end.
         words = "(all) => all.map((e) => (e.querySelector(':scope > span + span') ?? e).textContent)"
-        wanted = page.eval_on_selector_all("figcaption, .hb-alternative", words)
+        expected_texts = page.eval_on_selector_all("figcaption, .hb-alternative", words)
         page.emulate_media(media="print")  # the first page leaves its code out
-        named = page.locator(".highlight .filename:visible").count()
+        file_name_count = page.locator(".highlight .filename:visible").count()
         page.emulate_media(media="null")
-        sheets = printed(page, looked_at)
-        flat = "".join(normalize("NFKC", "".join(sheets)).split())  # fonts join fl
-        for said in wanted:
-            assert "".join(normalize("NFKC", said).split())[:40] in flat, f"{path}: {said[:40]}"
+        sheets = printed_texts(page, looked_at)
+        text_on_paper = "".join(normalize("NFKC", "".join(sheets)).split())  # fonts join fl
+        for expected in expected_texts:
+            assert "".join(normalize("NFKC", expected).split())[:40] in text_on_paper, f"{path}: {expected[:40]}"
         found = 0
         for sheet in sheets:
             lines = [line.strip() for line in sheet.splitlines() if line.strip()]
             names = [bool(re.match(r"(kernels|snippets|scripts|tests|labs)/\S+\.py( ·.*)?$", line)) for line in lines]
             assert not names or not names[-1], f"{path}: {lines[-1]}"
             found += sum(names)
-        assert found >= named, path
+        assert found >= file_name_count, path
 
 
 def test_links_are_underlined_in_words_that_are_set_off_too(visit):
@@ -299,7 +301,7 @@ def test_control_p_puts_every_figure_on_paper_in_ink_that_shows(visit):
     assert page.evaluate("undrawn") == 0
     assert sheet["inks"] == light
     assert sheet["scaled"] == sheet["drawings"] > 0, "on paper a figure is cut off"
-    used = colours(page.pdf(format="A4"))
+    used = fill_colours(page.pdf(format="A4"))
     assert rgb(light) in used and rgb(dark) not in used
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     page.wait_for_function(f"{INKS} === {dark!r}", timeout=5000)
@@ -313,15 +315,15 @@ def test_the_menus_print_puts_what_is_drawn_on_paper_in_ink_that_shows(visit):
     page.evaluate(
         f"addEventListener('beforeprint', () => {{ window.sheet = {PAPER_FIGURES}; }})"
     )  # after the page's own
-    used = colours(page.pdf(format="A4"))
+    used = fill_colours(page.pdf(format="A4"))
     sheet = page.evaluate("sheet")
     assert sheet["inks"] == light and sheet["scaled"] == sheet["drawings"] > 0
     assert rgb(light) in used and rgb(dark) not in used
     page.wait_for_function(f"{INKS} === {dark!r}", timeout=5000)
 
 
-def colours(pdf: bytes) -> set[tuple[float, ...]]:
-    """What a PDF fills with, each share of red, green and blue to two places."""
+def fill_colours(pdf: bytes) -> set[tuple[float, ...]]:
+    """The colours with which a PDF fills, as red, green and blue from 0 to 1, to two decimals."""
     used = set()
     for page in pypdf.PdfReader(io.BytesIO(pdf)).pages:
         for fill in re.findall(rb"([\d.]+) ([\d.]+) ([\d.]+) rg\b", page.get_contents().get_data()):

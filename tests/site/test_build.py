@@ -1,4 +1,4 @@
-"""A build names at once all that stops it, and begins anew."""
+"""A build names everything that stops it at once, lists every chapter, and reads changed code again."""
 
 import gc
 import logging
@@ -23,7 +23,7 @@ def config():
 
 
 @pytest.mark.parametrize(
-    "preview, faults, named",
+    "preview, faults, reported",
     [
         (False, [STALE, MISSING, BROKEN], [STALE, MISSING, BROKEN]),
         (True, [STALE, MISSING, BROKEN], [BROKEN]),
@@ -32,17 +32,17 @@ def config():
     ],
 )
 def test_a_build_stops_and_names_what_is_wrong_but_a_preview_only_at_what_it_cannot_show(
-    config, monkeypatch, preview, faults, named
+    config, monkeypatch, preview, faults, reported
 ):
     monkeypatch.setattr(Reader, "faults", lambda self: dict(enumerate(faults)))
     config.extra["preview"] = preview
-    if not named:
+    if not reported:
         build = Build(config)
         assert build.reader.preview == build.earlier.preview == preview and build.earlier.earlier
         return
-    with pytest.raises(PluginError, match=f"{len(named)} records aren't what they should be") as caught:
+    with pytest.raises(PluginError, match=f"{len(reported)} records aren't what they should be") as caught:
         Build(config)
-    assert [fault for fault in (STALE, MISSING, BROKEN) if str(fault) in str(caught.value)] == named
+    assert [fault for fault in (STALE, MISSING, BROKEN) if str(fault) in str(caught.value)] == reported
 
 
 def test_the_navigation_holds_every_chapter_and_every_snippet(config):
@@ -64,23 +64,23 @@ def test_the_readme_names_every_chapter_of_a_part(config):
 
 
 def test_the_glossary_names_a_chapter_that_has_the_words_of_the_term(config):
-    explained = glossary.terms_by_chapter(ROOT / "docs")
+    terms_by_chapter = glossary.terms_by_chapter(ROOT / "docs")
     for chapter in navigation.chapters(config.extra["chapters"], ROOT / "docs"):
         notes = ROOT / "docs" / chapter.notes
         assert notes.is_file(), f"write docs/{chapter.notes}: what only some readers of {chapter.title!r} want"
         text = (chapter.text + notes.read_text(encoding="utf-8")).lower()
-        for term in explained.get(chapter.number, []):
+        for term in terms_by_chapter.get(chapter.number, []):
             explains = all(word in text for word in term.lower().split())
             assert explains, (
                 f"docs/glossary.md: {term!r} leads to chapter {chapter.number}, which doesn't have the word"
             )
 
 
-@pytest.mark.parametrize(("command", "looks"), [("build", False), ("serve", True)])
-def test_garbage_is_left_by_a_process_that_builds_once_and_not_by_one_that_serves(command, looks):
+@pytest.mark.parametrize(("command", "collects_garbage"), [("build", False), ("serve", True)])
+def test_garbage_is_left_by_a_process_that_builds_once_and_not_by_one_that_serves(command, collects_garbage):
     try:
         hooks.on_startup(command=command, dirty=False)
-        assert gc.isenabled() == looks
+        assert gc.isenabled() == collects_garbage
     finally:
         gc.enable()
 

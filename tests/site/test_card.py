@@ -15,19 +15,19 @@ from scripts.site.pages import navigation
 def test_a_card_is_of_todays_drawing(card):
     assert card.drawing.is_file(), f"{card.address} wants a drawing, docs/assets/drawings/{card.drawing.name}"
     assert is_current(card), f"docs/{card.address} isn't of today's drawing: .venv/bin/python -m scripts.cards"
-    kept = (DOCS / card.address).read_bytes()
-    assert struct.unpack(">II", kept[16:24]) == (SIZE["width"], SIZE["height"]) and len(kept) < 100_000
+    image = (DOCS / card.address).read_bytes()
+    assert struct.unpack(">II", image[16:24]) == (SIZE["width"], SIZE["height"]) and len(image) < 100_000
 
 
 def test_no_card_is_left_of_a_chapter_that_is_gone():
-    named = {f"{name}.png" for name in CARDS.chapter_cards}
-    assert {file.name for file in (DOCS / "assets" / "cards").glob("*")} <= named
+    expected = {f"{name}.png" for name in CARDS.chapter_cards}
+    assert {file.name for file in (DOCS / "assets" / "cards").glob("*")} <= expected
 
 
 def test_every_card_says_what_it_shows_in_a_sentence_of_its_own():
-    said = [card.alternative for card in CARDS.all_cards()]
-    assert len(set(said)) == len(said)
-    for sentence in said:
+    sentences = [card.alternative for card in CARDS.all_cards()]
+    assert len(set(sentences)) == len(sentences)
+    for sentence in sentences:
         assert len(sentence) > 40 and re.fullmatch(r"[A-Z][^.]+\.", sentence)
 
 

@@ -1,4 +1,4 @@
-"""The colours: what is drawn together is told apart, also by who sees no red or no green, and words are read."""
+"""The colours: roles drawn together can be told apart, also without red or green cones, and words can be read."""
 
 import re
 from itertools import combinations
@@ -26,13 +26,13 @@ CONES = {
 RGB_TO_XYZ = ((0.4124564, 0.3575761, 0.1804375), (0.2126729, 0.7151522, 0.0721750), (0.0193339, 0.1191920, 0.9503041))
 
 
-def scheme(name: str) -> dict[str, str]:
+def scheme_colours(name: str) -> dict[str, str]:
     """The colours of a scheme by their names: of each pair in the stylesheet the one that the scheme takes."""
     pairs = re.findall(r"--hb-([\w-]+): light-dark\((#\w{6}), (#\w{6})\);", CSS)
     return {role: pair[SCHEMES.index(name)] for role, *pair in pairs}
 
 
-def linear(colour: str) -> list[float]:
+def linear_rgb(colour: str) -> list[float]:
     shares = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     return [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
 
@@ -41,12 +41,12 @@ def multiply(matrix, vector) -> list[float]:
     return [sum(a * b for a, b in zip(row, vector, strict=True)) for row in matrix]
 
 
-def contrast(one: list[float], other: list[float]) -> float:
+def contrast_ratio(one: list[float], other: list[float]) -> float:
     dark, light = sorted(multiply(RGB_TO_XYZ, colour)[1] for colour in (one, other))
     return (light + 0.05) / (dark + 0.05)
 
 
-def lab(colour: list[float]) -> tuple[float, float, float]:
+def cie_lab(colour: list[float]) -> tuple[float, float, float]:
     white = multiply(RGB_TO_XYZ, (1, 1, 1))
     x, y, z = (
         part ** (1 / 3) if part > 216 / 24389 else (24389 / 27 * part + 16) / 116
@@ -57,7 +57,7 @@ def lab(colour: list[float]) -> tuple[float, float, float]:
     return 116 * y - 16, 500 * (x - y), 200 * (y - z)
 
 
-def difference(one: tuple, other: tuple) -> float:
+def ciede2000(one: tuple, other: tuple) -> float:
     """CIEDE2000, as Sharma, Wu and Dalal write it down, 2005."""
     (light1, a1, b1), (light2, a2, b2) = one, other
     mean = (hypot(a1, b1) + hypot(a2, b2)) / 2
@@ -88,48 +88,48 @@ def difference(one: tuple, other: tuple) -> float:
     ],
 )
 def test_a_difference_is_that_of_the_standard(one, other, apart):
-    assert difference(one, other) == pytest.approx(apart, abs=1e-4)
-    assert difference(other, one) == pytest.approx(apart, abs=1e-4)
+    assert ciede2000(one, other) == pytest.approx(apart, abs=1e-4)
+    assert ciede2000(other, one) == pytest.approx(apart, abs=1e-4)
 
 
 @pytest.mark.parametrize("sight", CONES)
 @pytest.mark.parametrize("name", SCHEMES)
 @pytest.mark.parametrize("roles", [ROLES, DATA_ROLES], ids=["tensors", "data"])
 def test_any_two_roles_are_told_apart(name, sight, roles):
-    colours = scheme(name)
-    seen = {role: lab(multiply(CONES[sight], linear(colours[role]))) for role in roles}
-    near = {pair: difference(*(seen[role] for role in pair)) for pair in combinations(roles, 2)}
+    colours = scheme_colours(name)
+    seen = {role: cie_lab(multiply(CONES[sight], linear_rgb(colours[role]))) for role in roles}
+    near = {pair: ciede2000(*(seen[role] for role in pair)) for pair in combinations(roles, 2)}
     assert min(near.values()) >= MIN_DIFFERENCE, sorted((round(apart, 1), pair) for pair, apart in near.items())[:5]
 
 
 @pytest.mark.parametrize("name", SCHEMES)
 def test_words_in_any_role_are_read_on_every_ground(name):
-    colours = {role: linear(colour) for role, colour in scheme(name).items()}
+    colours = {role: linear_rgb(colour) for role, colour in scheme_colours(name).items()}
     for ground in ("paper", "shade", "tint"):
-        found = {role: contrast(colours[role], colours[ground]) for role in {*ROLES, *DATA_ROLES}}
+        found = {role: contrast_ratio(colours[role], colours[ground]) for role in {*ROLES, *DATA_ROLES}}
         assert min(found.values()) >= MIN_CONTRAST, (ground, found)
 
 
-def mixed(colours: dict[str, str], role: str, percent: str, ground: str) -> list[float]:
-    """A colour laid thinly on another: a browser mixes what it shows, not the light."""
+def mixed_colour(colours: dict[str, str], role: str, percent: str, ground: str) -> list[float]:
+    """A role's colour laid over another, as linear RGB: a browser mixes the encoded values, not the light."""
     most = float(percent) / 100
     shares = ([int(colours[name][at : at + 2], 16) for at in (1, 3, 5)] for name in (role, ground))
-    return linear("#" + "".join(f"{round(most * a + (1 - most) * b):02x}" for a, b in zip(*shares, strict=True)))
+    return linear_rgb("#" + "".join(f"{round(most * a + (1 - most) * b):02x}" for a, b in zip(*shares, strict=True)))
 
 
 @pytest.mark.parametrize("name", SCHEMES)
 def test_code_is_read_in_a_marked_line(name):
-    colours = scheme(name)
+    colours = scheme_colours(name)
     marked = r"code-hl-color--light: color-mix\(in srgb, var\(--hb-(\w+)\) (\d+)%, transparent\)"
     role, most = re.search(marked, CSS).groups()
     inks = set(re.findall(r"--md-code-(?:fg|hl-\w+)-color: var\(--hb-(\w+)\)", CSS))
     assert {"ink", "soft"} <= inks
-    line = mixed(colours, role, most, "paper")
-    assert min(contrast(linear(colours[ink]), line) for ink in inks) >= MIN_CONTRAST
+    line = mixed_colour(colours, role, most, "paper")
+    assert min(contrast_ratio(linear_rgb(colours[ink]), line) for ink in inks) >= MIN_CONTRAST
 
 
 @pytest.mark.parametrize("name", SCHEMES)
 def test_the_digits_in_a_shaded_cell_are_read_however_much_it_is_shaded(name):
     most = re.search(r"\.hb-live__cell \{[^}]*var\(--hb-query\) calc\(var\(--part\) \* (\d+)%\)", LIVE)[1]
-    colours = scheme(name)
-    assert contrast(mixed(colours, "query", most, "paper"), linear(colours["ink"])) >= MIN_CONTRAST
+    colours = scheme_colours(name)
+    assert contrast_ratio(mixed_colour(colours, "query", most, "paper"), linear_rgb(colours["ink"])) >= MIN_CONTRAST

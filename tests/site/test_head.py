@@ -1,4 +1,4 @@
-"""What others are told of a page: a title of its own, a description, and a card, by an address that is whole."""
+"""The head of every page: its own title, a description, and a card with its full address."""
 
 from bs4 import BeautifulSoup
 
@@ -9,26 +9,26 @@ BASE = "http://127.0.0.1/handbook/"
 CHAPTERS = {path.parent.name for path in (ROOT / "docs" / "chapters").glob("*/index.md")}
 
 
-def test_every_page_says_what_it_is(site, pages):
+def test_every_page_has_a_title_a_description_and_a_card(site, pages):
     titles, alternatives = {}, {}
     for page in pages:
         head_alone = (site / page / "index.html").read_text().partition("</head>")[0]
         html = BeautifulSoup(head_alone, "html.parser").head
-        said = {tag.get("property") or tag["name"]: tag["content"] for tag in html.select("meta[property], meta[name]")}
+        meta = {tag.get("property") or tag["name"]: tag["content"] for tag in html.select("meta[property], meta[name]")}
         titles.setdefault(html.title.get_text(), []).append(page)
-        name = said["og:site_name"]
-        assert said["og:title"] == said["twitter:title"]
-        assert html.title.get_text() == (f"{said['og:title']} - {name}" if page else name)
-        assert said["description"] == said["og:description"] == said["twitter:description"]
-        assert 25 < len(said["description"]) <= head.MAX_LENGTH, page
-        assert not set("<>\\") & set(said["description"]), page
-        assert said["og:url"] == BASE + page
+        name = meta["og:site_name"]
+        assert meta["og:title"] == meta["twitter:title"]
+        assert html.title.get_text() == (f"{meta['og:title']} - {name}" if page else name)
+        assert meta["description"] == meta["og:description"] == meta["twitter:description"]
+        assert 25 < len(meta["description"]) <= head.MAX_LENGTH, page
+        assert not set("<>\\") & set(meta["description"]), page
+        assert meta["og:url"] == BASE + page
         folder, _, name = page.partition("/")
         card = f"assets/cards/{name.partition('/')[0]}.png" if folder == "chapters" else "assets/card.png"
-        assert said["og:image"] == said["twitter:image"] == BASE + card and (site / card).is_file()
-        assert said["og:image:alt"] == said["twitter:image:alt"]
-        assert said["twitter:card"] == "summary_large_image" and len(said["og:image:alt"]) > 40
-        alternatives.setdefault(card, set()).add(said["og:image:alt"])
+        assert meta["og:image"] == meta["twitter:image"] == BASE + card and (site / card).is_file()
+        assert meta["og:image:alt"] == meta["twitter:image:alt"]
+        assert meta["twitter:card"] == "summary_large_image" and len(meta["og:image:alt"]) > 40
+        alternatives.setdefault(card, set()).add(meta["og:image:alt"])
     assert alternatives.keys() == {"assets/card.png"} | {f"assets/cards/{name}.png" for name in CHAPTERS}
     assert len(set.union(*alternatives.values())) == len(alternatives), "two cards are said to show the same"
     assert [found for found in titles.values() if len(found) > 1] == [], "two pages have one title"

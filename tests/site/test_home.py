@@ -13,10 +13,10 @@ from kernels.formats.value import E2M1, representable_numbers
 from scripts import records
 from scripts.records import ROOT
 from scripts.site.meta import reading
-from scripts.site.pages import home as made
+from scripts.site.pages import home as home_page
 from scripts.site.pages import navigation
 from tests.docs.page_text import DRAWINGS
-from tests.site.test_browser import axe
+from tests.site.test_browser import axe_violations
 
 SVG = "{http://www.w3.org/2000/svg}"
 CHAPTERS = navigation.chapters(load_config(str(ROOT / "mkdocs.yml")).extra["chapters"], ROOT / "docs")
@@ -24,7 +24,7 @@ SHAPE = "[batch, heads, sequence, head_dim] = [{}, {}, {}, {}]"
 
 
 @pytest.fixture
-def home(site):
+def home_article(site):
     return BeautifulSoup((site / "index.html").read_text(), "html.parser").article
 
 
@@ -32,27 +32,27 @@ def drawing(name):
     return ElementTree.parse(DRAWINGS / f"{name}.svg").getroot()
 
 
-def times():
+def medians():
     tables = records.Reader(preview=True).read("flash_first").tables()
     return {row["form"]: row["median"] for table in tables if table["name"] == "times" for row in table["rows"]}
 
 
-def lengths(style: str) -> dict[str, float]:
+def css_lengths(style: str) -> dict[str, float]:
     return {name: float(value) for name, value in re.findall(r"--([\w-]+): ([\d.]+)", style)}
 
 
-def test_the_path_has_a_card_for_every_chapter_with_a_drawing_and_a_question(home):
-    cards = home.select(".part li")
+def test_the_path_has_a_card_for_every_chapter_with_a_drawing_and_a_question(home_article):
+    cards = home_article.select(".part li")
     assert len(cards) == len(CHAPTERS)
     for card, chapter in zip(cards, CHAPTERS, strict=True):
         assert card.a["href"] == f"chapters/{chapter.name}/"
         assert card.h4.get_text() == f"{chapter.number} {chapter.title}"
         assert card.svg["aria-hidden"] and card.p.get_text().endswith("?")
     parts = list(dict.fromkeys(chapter.part for chapter in CHAPTERS if chapter.part))
-    assert [part.h3.get_text() for part in home.select(".part")] == parts
-    assert all(part.header.p.get_text() for part in home.select(".part"))
-    said = [int(re.search(r"(\d+) min", part.small.get_text())[1]) for part in home.select(".part")]
-    assert sum(said) == sum(reading.minutes(chapter.text) for chapter in CHAPTERS)
+    assert [part.h3.get_text() for part in home_article.select(".part")] == parts
+    assert all(part.header.p.get_text() for part in home_article.select(".part"))
+    minutes = [int(re.search(r"(\d+) min", part.small.get_text())[1]) for part in home_article.select(".part")]
+    assert sum(minutes) == sum(reading.minutes(chapter.text) for chapter in CHAPTERS)
 
 
 def test_a_new_chapter_appears_by_itself(tmp_path):
@@ -62,19 +62,19 @@ def test_a_new_chapter_appears_by_itself(tmp_path):
     (tmp_path / "index.md").write_text("# Home")
     text = "---\nquestion: What's new?\n---\n\n# New & <old>"
     html = BeautifulSoup(
-        made.chapter_path([navigation.Chapter("new", 0, "", "New & <old>", text)], tmp_path), "html.parser"
+        home_page.chapter_path([navigation.Chapter("new", 0, "", "New & <old>", text)], tmp_path), "html.parser"
     )
     assert html.li.a.get_text() == "New & <old>" and html.li.p.get_text() == "What\u2019s new?"
 
 
-def test_the_bars_are_as_long_as_the_run_took_and_the_numbers_are_its(home):
-    taken = times()
-    drawn = lengths(home.select_one(".signature")["style"])
+def test_the_bars_are_as_long_as_the_run_took_and_the_numbers_are_its(home_article):
+    recorded = medians()
+    drawn = css_lengths(home_article.select_one(".signature")["style"])
     assert drawn["longest"] == max(drawn["attention"], drawn["flash-attention"])
-    assert drawn["attention"] == pytest.approx(taken["attention"], abs=1e-4)
-    assert drawn["flash-attention"] == pytest.approx(taken["flash_attention"], abs=1e-4)
-    said = [float(value.get_text()) for value in home.select(".race .hb-value")]
-    assert said == [round(taken["attention"], 1), round(taken["flash_attention"], 2)]
+    assert drawn["attention"] == pytest.approx(recorded["attention"], abs=1e-4)
+    assert drawn["flash-attention"] == pytest.approx(recorded["flash_attention"], abs=1e-4)
+    shown = [float(value.get_text()) for value in home_article.select(".race .hb-value")]
+    assert shown == [round(recorded["attention"], 1), round(recorded["flash_attention"], 2)]
 
 
 def fake_reader(text: str) -> SimpleNamespace:
@@ -88,12 +88,12 @@ def fake_reader(text: str) -> SimpleNamespace:
 )
 def test_the_tables_are_to_scale_and_have_the_size_of_those_that_were_timed(shape, square, sliver):
     text = SHAPE.format(*shape)
-    panels = BeautifulSoup(made.race_picture(fake_reader(text)), "html.parser").select_one(".panels")
-    assert lengths(panels["style"])["times"] == shape[2] / shape[3]
+    panels = BeautifulSoup(home_page.race_picture(fake_reader(text)), "html.parser").select_one(".panels")
+    assert css_lengths(panels["style"])["times"] == shape[2] / shape[3]
     assert panels.select_one(".written b").get_text() == square
     assert square in panels["aria-label"] and sliver in panels["aria-label"]
     _, heads, words, width = shape
-    assert f"{words} words, {heads} heads of {width}" in made.race_setting(fake_reader(text))
+    assert f"{words} words, {heads} heads of {width}" in home_page.race_setting(fake_reader(text))
 
 
 def test_without_a_run_there_is_no_bar_and_no_case():
@@ -101,7 +101,8 @@ def test_without_a_run_there_is_no_bar_and_no_case():
         raise records.Missing(name)
 
     reader = SimpleNamespace(read=missing)
-    assert made.race_style(reader) == made.race_setting(reader) == "" and "0 bytes" in made.race_picture(reader)
+    assert home_page.race_style(reader) == home_page.race_setting(reader) == ""
+    assert "0 bytes" in home_page.race_picture(reader)
 
 
 @pytest.mark.parametrize("width, height", [(1440, 900), (1280, 800), (390, 844)])
@@ -136,7 +137,7 @@ def test_the_race_is_run_when_asked_and_again(visit):
     race = "document.getAnimations().filter(({ animationName }) => animationName === 'race')"
     first = page.evaluate(f"{race}.map((bar) => bar.effect.getTiming())")
     longer, shorter = (bar["duration"] for bar in first)
-    assert longer / shorter == pytest.approx(times()["attention"] / times()["flash_attention"], rel=1e-3)
+    assert longer / shorter == pytest.approx(medians()["attention"] / medians()["flash_attention"], rel=1e-3)
     assert {bar["iterations"] for bar in first} == {1} and len({bar["delay"] for bar in first}) == 1
     page.evaluate("document.getAnimations().forEach((each) => { each.pause(); each.currentTime = 500; })")
     hidden = "['.race b', '.square > span'].map((all) => getComputedStyle(document.querySelector(all)).visibility)"
@@ -166,7 +167,7 @@ def test_whoever_wants_no_motion_sees_the_end_of_it(visit):
 
 
 def test_without_scripts_there_are_the_claim_a_still_picture_and_the_path(chromium, url):
-    context = chromium.running.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 900})
+    context = chromium.browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 900})
     page = context.new_page()
     page.goto(url)
     assert page.locator("h1").is_visible() and page.locator(".part li a").count() == len(CHAPTERS)
@@ -189,7 +190,7 @@ def test_axe_finds_nothing(visit, scheme):
     page = visit("", scheme)
     page.evaluate("document.getAnimations().forEach((each) => each.finish())")
     page.locator(".stage:enabled").wait_for()
-    assert not axe(page)
+    assert not axe_violations(page)
 
 
 def test_small_drawings_show_what_their_chapters_say():

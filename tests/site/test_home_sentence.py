@@ -73,8 +73,8 @@ def test_it_is_the_mat_or_the_cat_and_every_word_is_worth_ten(pieces):
 def test_a_ribbon_is_as_wide_as_its_share_and_together_they_are_the_whole(pieces):
     (words, _) = sentences(pieces)
     (row,) = pieces.calls(MODEL, "attend", [[words, IT_INDEX]])
-    where = {"length": 860, "room": 150, "down": False}
-    (outlines,) = pieces.calls("home.view.js", "ribbons", [[row["shares"], IT_INDEX, where, 1]])
+    geometry = {"length": 860, "room": 150, "down": False}
+    (outlines,) = pieces.calls("home.view.js", "ribbons", [[row["shares"], IT_INDEX, geometry, 1]])
     leaves = []
     for outline, share in zip(outlines, row["shares"], strict=True):
         xs = [float(x) for x in re.findall(r"(-?[\d.]+) 150(?=[CLZ])", outline)]
@@ -94,7 +94,7 @@ def sentence(visit):
     return found
 
 
-def test_it_starts_as_it_was_drawn(site, sentence):
+def test_the_sentence_starts_as_it_was_drawn(site, sentence):
     drawn = BeautifulSoup((site / "index.html").read_text(), "html.parser").select_one(".sentence")
     assert drawn.fieldset.has_attr("disabled"), "it can't answer yet"
     assert sentence.evaluate("(all) => all.textContent").split() == drawn.get_text().split()
@@ -103,7 +103,7 @@ def test_it_starts_as_it_was_drawn(site, sentence):
     ]
 
 
-def test_change_the_ending_and_it_is_the_cat(sentence):
+def test_with_the_other_ending_it_is_the_cat(sentence):
     says, swap = sentence.get_by_role("status"), sentence.get_by_role("button")
     assert "59 % from mat" in says.inner_text() and swap.inner_text() == "Change soft to tired"
     sentence.locator(".word").nth(2).click()

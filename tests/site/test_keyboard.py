@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.site.conftest import CHAPTER, NAMES, SCHEME, SCHEMES, scroll_through
+from tests.site.conftest import CHAPTER, CURRENT_SCHEME, MATERIAL_SCHEMES, SCHEMES, scroll_through
 from tests.site.keyboard import assert_reached, tab_through
 
 NOTES = "chapters/blocks-of-keys/notes/"  # they have a figure, tables and code, and fewer of each than a chapter
@@ -30,9 +30,9 @@ def test_the_keyboard_changes_the_scheme(visit, scheme, width):
     other = next(name for name in SCHEMES if name != scheme)
     assert page.evaluate("document.activeElement.ariaLabel") == f"Switch to the {other} scheme"
     page.keyboard.press("Enter")
-    page.wait_for_function(f"{SCHEME} === {NAMES[other]!r}", timeout=5000)
+    page.wait_for_function(f"{CURRENT_SCHEME} === {MATERIAL_SCHEMES[other]!r}", timeout=5000)
     page.keyboard.press("Enter")
-    page.wait_for_function(f"{SCHEME} === {NAMES[scheme]!r}", timeout=5000)
+    page.wait_for_function(f"{CURRENT_SCHEME} === {MATERIAL_SCHEMES[scheme]!r}", timeout=5000)
 
 
 @pytest.mark.parametrize("name, toggle", [("Contents", "__drawer"), ("Search", "__search")])
@@ -63,44 +63,45 @@ def test_on_a_phone_the_headers_buttons_say_what_is_open_and_escape_closes_it(vi
     is_open(False)
 
 
-def test_on_a_phone_the_focus_goes_into_a_part_of_the_contents_and_back_and_never_behind_it(visit):
-    """Of the contents a phone shows one panel, which covers the others."""
+def test_on_a_phone_the_focus_enters_a_panel_of_the_contents_and_comes_back_and_is_never_hidden(visit):
+    """A phone shows one panel of the contents, which covers the others."""
     page = visit("", width=390)
     page.focus(".md-header button[aria-label=Contents]")
     page.keyboard.press("Enter")
     page.wait_for_timeout(400)
     focused = "document.activeElement.textContent.trim()"
-    seen = """(() => {
+    is_seen = """(() => {
         const { left, top, width, height } = document.activeElement.getBoundingClientRect();
         const there = document.elementFromPoint(left + width / 2, top + height / 2);
         return document.activeElement.contains(there) || there?.contains(document.activeElement);
     })()"""
 
-    def walk() -> list[str]:
-        """What Tab comes to in the contents."""
+    def focused_texts() -> list[str]:
+        """The texts to which Tab comes in the contents."""
         found = []
         for _ in range(40):
             page.keyboard.press("Tab")
             if page.evaluate("Boolean(document.activeElement.closest('.md-sidebar'))"):
-                assert page.evaluate(seen), page.evaluate("document.activeElement.outerHTML")
+                assert page.evaluate(is_seen), page.evaluate("document.activeElement.outerHTML")
                 found.append(page.evaluate(focused))
             elif found:
                 return found
         pytest.fail("Tab does not leave the contents")
 
-    parts = walk()
-    assert parts[0] == "Read" and "0 · Before you start" in parts and not any("1 · " in part[:4] for part in parts)
+    texts = focused_texts()
+    assert texts[0] == "Read" and "0 · Before you start" in texts and not any("1 · " in part[:4] for part in texts)
     label = page.locator(".md-sidebar label.md-nav__link", has_text="What attention computes")
     label.focus()
     page.keyboard.press("Enter")
     page.wait_for_timeout(400)
-    assert "What attention computes" in page.evaluate(focused) and page.evaluate(seen)
+    assert "What attention computes" in page.evaluate(focused) and page.evaluate(is_seen)
     page.keyboard.press("Tab")
     assert page.evaluate(focused).startswith("1 · ")
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Enter")
     page.wait_for_timeout(400)
-    assert page.evaluate("(label) => label === document.activeElement", label.element_handle()) and page.evaluate(seen)
+    assert page.evaluate("(label) => label === document.activeElement", label.element_handle())
+    assert page.evaluate(is_seen)
 
 
 def test_on_a_phone_the_keyboard_goes_to_a_chapter_by_contents_and_by_search(visit, url):

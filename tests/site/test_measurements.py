@@ -8,7 +8,7 @@ from bs4 import BeautifulSoup
 from kernels.bench import hardware
 from scripts import records
 from scripts.site.pages import peer_bars
-from tests.site.test_browser import axe
+from tests.site.test_browser import axe_violations
 
 PAGE = "measurements/"
 FIELD = ".hb-find input"
@@ -101,7 +101,7 @@ def test_the_field_leaves_what_has_all_words_and_gives_the_rest_back(visit):
     assert len(rows) == int(output.split()[0]) and all("cudnn" in row and "16384" in row for row in rows)
     assert count_visible(page, "article h2") == 1 < runs
     assert count_visible(page, "article .hb-record details.hb-folded") == int(output.split()[3])
-    assert not (found := axe(page)), found
+    assert not (found := axe_violations(page)), found
     page.keyboard.press("Enter")  # sends nothing, goes nowhere
     assert page.url.endswith(PAGE)
     page.keyboard.press("Control+a")
@@ -116,7 +116,7 @@ def test_the_field_leaves_what_has_all_words_and_gives_the_rest_back(visit):
 
 
 def test_without_scripts_and_on_other_pages_there_is_no_field(chromium, url, visit):
-    context = chromium.running.new_context(java_script_enabled=False)
+    context = chromium.browser.new_context(java_script_enabled=False)
     page = context.new_page()
     assert page.goto(url + PAGE).ok
     assert page.query_selector("#peers") and not page.query_selector(".hb-find")

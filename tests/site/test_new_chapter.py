@@ -18,7 +18,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from scripts.records import ROOT
-from tests.site.conftest import Copy, mkdocs
+from tests.site.conftest import SiteCopy, mkdocs
 
 FILES = ROOT / "tests" / "site" / "new_chapter"
 LINES = {  # file -> a line of it, and what comes behind that line
@@ -38,7 +38,7 @@ BEHIND = 'example_run = "No GPU yet."\n'  # in snippets/behind.toml, until `make
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
     """A copy of the repository to which the chapter was added."""
-    copy = Copy(tmp_path_factory.mktemp("example") / "copy")
+    copy = SiteCopy(tmp_path_factory.mktemp("example") / "copy")
     shutil.copytree(FILES, copy.root, dirs_exist_ok=True)
     for path, (line, added) in LINES.items():
         copy.edit(path, lambda text, line=line, added=added: text.replace(line, line + added))

@@ -19,7 +19,7 @@ def archive_folder(site, tmp_path_factory):
 @pytest.fixture
 def open_page(archive_folder, chromium):
     """Opens a page of the copy; afterwards nothing may have complained or asked for more than files."""
-    context = chromium.running.new_context(viewport={"width": 1280, "height": 900})
+    context = chromium.browser.new_context(viewport={"width": 1280, "height": 900})
     page, wrong = context.new_page(), []
     page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: wrong.append(str(error)))

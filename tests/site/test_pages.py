@@ -69,7 +69,7 @@ def source_snippets(figure: str) -> set[str]:
     return set(re.findall(r'records\.table\("(\w+)"', text))
 
 
-DRAWN_WITHOUT = {"percent_of_ideal": {"more_gpus"}}  # figures that have enough to draw while these have never run
+OPTIONAL_SNIPPETS = {"percent_of_ideal": {"more_gpus"}}  # figures that have enough to draw while these have never run
 
 
 def says_where_and_when(line, name: str, ran: dict, earlier: bool = False) -> bool:
@@ -96,7 +96,7 @@ def test_there_is_a_page_for_everything(pages):
     assert {f"snippets/{name}/" for name in NEWEST.names()} | {"", CHAPTER} <= set(pages)
 
 
-def test_every_pre_is_a_quotation(articles):
+def test_every_block_of_code_is_a_quotation(articles):
     for page, article in articles.items():
         for block in article.find_all("pre"):
             where = f"{page}: {block.get_text()[:60]!r}"
@@ -123,12 +123,12 @@ def mark_text(mark: str) -> str:
 
 def test_every_output_of_a_record_stands_where_its_cell_is_shown(articles):
     for page, article in articles.items():
-        wanted = Counter()
+        expected = Counter()
         for mark in cells_shown(page):
             name, _, tag = mark.partition(":")
-            wanted[mark] += 0 if never_ran(name) else len(reader(page).read(name).outputs.get(tag, []))
+            expected[mark] += 0 if never_ran(name) else len(reader(page).read(name).outputs.get(tag, []))
         found = Counter(block["data-record"] for block in article.find_all(attrs={"data-record": True}))
-        assert found == +wanted, page
+        assert found == +expected, page
 
 
 def test_every_output_says_where_and_when_it_ran(articles):
@@ -150,31 +150,31 @@ def test_every_output_says_where_and_when_it_ran(articles):
 
 def test_every_value_of_a_page_stands_on_it_as_a_number(articles):
     """Which number it is, tests/site/fences/test_values.py says."""
-    found = 0
+    value_count = 0
     for page, article in articles.items():
         if page == "whiteboard/all/":  # made of the sheets, whose own pages are looked at
             continue
         quotations = [" ".join(each.split()) for each in re.findall(r"`#!value ([^`]+)`", markdown_of(page))]
         values = article.find_all(class_="hb-value")
         assert len(values) == len(quotations), page
-        found += len(values)
+        value_count += len(values)
         for value, quotation in zip(values, quotations, strict=True):
             mark = value.find(class_="hb-stale")
-            said = value.get_text().removesuffix(f" {mark.get_text()}") if mark else value.get_text()
-            if said != "[has never run]":
+            shown = value.get_text().removesuffix(f" {mark.get_text()}") if mark else value.get_text()
+            if shown != "[has never run]":
                 assert " ".join(value["data-value"].split()) == quotation, page
                 assert re.fullmatch(
                     r"−?[\d,]+(\.\d+)?(·10⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)?",  # noqa: RUF001
-                    said,
+                    shown,
                 ), f"{page}: {quotation}"
-    assert found
+    assert value_count
 
 
 def test_the_outcome_of_the_suite_is_the_records_and_what_waits_for_its_run_is_named(articles):
     outcomes, waiting = kernel_outcomes.current_and_waiting(ROOT, NEWEST.modules)
     if not outcomes:
-        said = articles["tested/"].get_text()
-        assert all(file.removeprefix("tests/kernels/") in said for file in waiting)
+        text = articles["tested/"].get_text()
+        assert all(file.removeprefix("tests/kernels/") in text for file in waiting)
         return
     box = articles["tested/"].find(class_="hb-suite")
     rows = [[cell.get_text("\n").split("\n") for cell in row.find_all("td")] for row in box.find_all("tr")][1:]
@@ -184,8 +184,8 @@ def test_the_outcome_of_the_suite_is_the_records_and_what_waits_for_its_run_is_n
     ]
     counts.append(tuple(map(sum, zip(*counts, strict=True))))
     names = [*(path.removeprefix("tests/kernels/") for path in outcomes), "Together"]
-    wanted = [(name, str(a), str(b), f"{c:.1f}") for name, (a, b, c) in zip(names, counts, strict=True)]
-    assert [(first[-1], *(cell[0] for cell in cells)) for first, *cells in rows] == wanted
+    expected = [(name, str(a), str(b), f"{c:.1f}") for name, (a, b, c) in zip(names, counts, strict=True)]
+    assert [(first[-1], *(cell[0] for cell in cells)) for first, *cells in rows] == expected
     for path, (first, *_) in zip(outcomes, rows[:-1], strict=True):
         assert first[0] and (ROOT / path).read_text().startswith(f'"""{first[0]}')
     reasons = [reason for file in outcomes.values() for reason in file["skipped"]]
@@ -235,18 +235,19 @@ def test_a_page_shows_its_part_of_the_contents_and_not_all_of_them(site, pages):
         tabs = html.select(".md-tabs__link")
         assert [tab.get_text(strip=True) for tab in tabs] == ["Read", "Teach", "Run", "Reference"]
         assert len(html.select(".md-tabs__item--active")) == 1, page
-        beside = linked_pages(page, html.select(".md-sidebar--primary .md-nav__item a[href]:not([href^='#'])"))
-        assert len(set(beside)) < len(pages) / 2, page  # fourteen labs stand one below the other
+        sidebar_pages = linked_pages(page, html.select(".md-sidebar--primary .md-nav__item a[href]:not([href^='#'])"))
+        assert len(set(sidebar_pages)) < len(pages) / 2, page  # fourteen labs stand one below the other
         if page in chapters:
-            assert chapters | {page} <= set(beside) and not [link for link in beside if link.startswith("snippets/")]
+            assert chapters | {page} <= set(sidebar_pages)
+            assert not [link for link in sidebar_pages if link.startswith("snippets/")]
         if page.startswith("snippets/"):
             name = page.split("/")[1]
             folder = NEWEST.path(name).parent
-            alike = {other for other in NEWEST.names() if NEWEST.path(other).parent == folder}
-            assert {f"snippets/{other}/" for other in alike} <= set(beside)
+            siblings = {other for other in NEWEST.names() if NEWEST.path(other).parent == folder}
+            assert {f"snippets/{other}/" for other in siblings} <= set(sidebar_pages)
 
 
-def test_every_page_can_be_come_to_from_the_first(site, pages):
+def test_every_page_can_be_reached_from_the_home_page(site, pages):
     reached, waiting = set(), [""]
     while waiting:
         page = waiting.pop()
@@ -283,7 +284,7 @@ def test_no_formula_is_left_raw_and_none_stands_in_a_heading(articles):
             assert "\\" not in heading.get_text(), f"{page}: {heading.get_text()}"
 
 
-def test_headings_and_ids(articles):
+def test_a_page_has_one_title_unique_ids_and_skips_no_level_of_headings(articles):
     for page, article in articles.items():
         assert len(article.find_all("h1")) == 1, page
         ids = [tag["id"] for tag in article.find_all(id=True)]
@@ -299,13 +300,13 @@ def test_every_figure_has_a_caption_and_a_text_alternative_and_says_what_it_is_d
         assert figure.figcaption.get_text(strip=True) and figure.find(class_="hb-alternative").get_text(strip=True)
         name = figure["id"].removeprefix("figure-")
         snippets = sorted(source_snippets(name))
-        missing, spared = list(filter(never_ran, snippets)), DRAWN_WITHOUT.get(name, set())
-        drawn = set(missing) <= spared
+        missing, optional = list(filter(never_ran, snippets)), OPTIONAL_SNIPPETS.get(name, set())
+        drawn = set(missing) <= optional
         assert bool(figure.find(class_="hb-plot")) == drawn, name
         # Without a plot the page says what stops it.
-        wanted = snippets if drawn else [each for each in missing if each not in spared]
+        expected = snippets if drawn else [each for each in missing if each not in optional]
         lines = figure.find_all(class_=["hb-notice", "hb-provenance"])
-        assert len(lines) == len(wanted) and all(map(says_how_it_ran, lines, [page] * len(lines), wanted)), name
+        assert len(lines) == len(expected) and all(map(says_how_it_ran, lines, [page] * len(lines), expected)), name
 
 
 def test_a_figure_with_a_note_has_a_headline_of_two_lines_on_a_phone_at_most(articles):
@@ -331,10 +332,10 @@ def test_the_printed_command_runs_a_snippet(articles, tmp_path):
     name = "flash_first"
     printed = [code.get_text() for code in articles[f"snippets/{name}/"].select("p code")]
     (command,) = (command for command in printed if command.startswith("make "))
-    clean = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-    set_up = f"{command} SETUP=@true"
-    run = subprocess.run(set_up, shell=True, cwd=ROOT, env=clean, capture_output=True, text=True, timeout=120)
-    assert run.returncode == 0 and run.stdout, f"{command}\n{run.stderr}"
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    command += " SETUP=@true"
+    result = subprocess.run(command, shell=True, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0 and result.stdout, f"{command}\n{result.stderr}"
 
 
 def test_with_the_address_every_page_leads_to_the_repository_and_to_its_file(small_site):
@@ -365,19 +366,19 @@ def test_what_has_never_run_and_what_is_behind_is_shown_as_that(small_site):
     def article(page):
         return soup(small_site.site / page / "index.html").article
 
-    end = small_site.output.rpartition("written in")[2]  # what is said once all pages are made
-    assert "2 shown as earlier runs, or as never run: behind, never (snippets/behind.toml)" in end
+    summary = small_site.output.rpartition("written in")[2]  # what is said once all pages are made
+    assert "2 shown as earlier runs, or as never run: behind, never (snippets/behind.toml)" in summary
     (waits,) = article("tested/").find_all(class_="hb-notice")
     assert waits.get_text().startswith("1 test function waits for a run on a GPU: test_waits.py.")
-    chapter, own = article("chapters/online-softmax/"), article("snippets/never/")
+    chapter, snippet_page = article("chapters/online-softmax/"), article("snippets/never/")
     figure, drawn = chapter.find(id="figure-of_never"), chapter.find(id="figure-of_behind")
     runs = {each["data-quote"]: each.find_parent(class_="hb-run") for each in chapter.select("[data-quote]")}
-    for place in (runs["never:show"], figure, own):
+    for place in (runs["never:show"], figure, snippet_page):
         (notice,) = place.find_all(class_="hb-notice")
         assert says_how_to_run(notice, "never") and not place.select("[data-record], .hb-plot, .hb-stale")
     assert figure.find(class_="hb-alternative").get_text() == "A bar."
-    said = {value["data-value"]: value.get_text() for value in chapter.select(".hb-value")}
-    assert [*said.values()] == ["1", "1 an earlier run", "[has never run]"]
+    shown_by_value = {value["data-value"]: value.get_text() for value in chapter.select(".hb-value")}
+    assert [*shown_by_value.values()] == ["1", "1 an earlier run", "[has never run]"]
     changed = "this code has changed since the run shown here"
     for place, marks in ((runs["behind:show"], [changed, ""]), (drawn, [""]), (article("snippets/behind/"), [""])):
         found = [mark.get_text() for mark in place.select("p.hb-stale")]
@@ -403,30 +404,30 @@ def test_every_table_of_every_record_stands_under_measurements(articles):
 
 def test_the_api_has_every_module_on_the_page_of_its_room_and_names_it_in_its_index(articles):
     files = [path.relative_to(ROOT / "kernels") for path in (ROOT / "kernels").rglob("*.py") if path.stem != "__init__"]
-    wanted = {}
+    files_by_page = {}
     for file in files:
-        wanted.setdefault(file.parts[0] if len(file.parts) > 1 else "kernels", set()).add(file)
+        files_by_page.setdefault(file.parts[0] if len(file.parts) > 1 else "kernels", set()).add(file)
     pages = {page.split("/")[1]: article for page, article in articles.items() if re.fullmatch(r"api/\w+/", page)}
-    assert pages.keys() == wanted.keys()
-    named = {anchor["id"]: anchor["href"] for anchor in articles["api/"].select("li > a[id]")}
+    assert pages.keys() == files_by_page.keys()
+    listed = {anchor["id"]: anchor["href"] for anchor in articles["api/"].select("li > a[id]")}
     for name, article in pages.items():
-        modules = {".".join(("kernels", *file.with_suffix("").parts)) for file in wanted[name]}
+        modules = {".".join(("kernels", *file.with_suffix("").parts)) for file in files_by_page[name]}
         assert {heading["id"] for heading in article.find_all("h2")} == modules
-        assert {module: f"{name}/#{module}" for module in modules}.items() <= named.items()
-    assert len(named) == len(files)
+        assert {module: f"{name}/#{module}" for module in modules}.items() <= listed.items()
+    assert len(listed) == len(files)
 
 
 def test_every_documented_symbol_links_to_the_api(articles):
     api = [page for page in articles if re.fullmatch(r"api/\w+/", page)]
-    standing = {tag["id"]: page for page in api for tag in headings_with_ids(articles[page])}
-    quoted = {(page, box) for page, article in articles.items() for box in article.select(".hb-source")}
-    assert quoted
-    for page, box in quoted:
+    page_by_symbol = {tag["id"]: page for page in api for tag in headings_with_ids(articles[page])}
+    boxes = {(page, box) for page, article in articles.items() for box in article.select(".hb-source")}
+    assert boxes
+    for page, box in boxes:
         name = box["data-quote"].partition(" ")[0].replace(":", ".")
         link = box.find("a", href=re.compile("/api/"))
-        assert bool(link) == (name in standing), name
+        assert bool(link) == (name in page_by_symbol), name
         if link:
-            assert urljoin(BASE + page, link["href"]) == f"{BASE}{standing[name]}#{name}"
+            assert urljoin(BASE + page, link["href"]) == f"{BASE}{page_by_symbol[name]}#{name}"
 
 
 def headings_with_ids(article) -> list:
@@ -456,7 +457,7 @@ def test_every_function_and_class_of_the_api_has_its_source_folded_below_it(arti
 
 def test_terms_are_explained_where_they_are_used(articles):
     terms = glossary.terms(ROOT / "docs")
-    assert len(terms) > 40 and all(said.endswith(".") for said in terms.values())
+    assert len(terms) > 40 and all(text.endswith(".") for text in terms.values())
     explained = [tag for page in articles if page.startswith("chapters/") for tag in articles[page].find_all("abbr")]
     assert {tag["title"] for tag in explained} <= set(terms.values())
     assert {"HBM", "warps", "Shared memory"} <= {tag.get_text() for tag in explained}

@@ -28,49 +28,49 @@ def presenter(request, visit):
 
 
 def words_of(step: sheets.Step) -> str:
-    """Some words of its speech that have no marks in them."""
+    """Some words of a step's speech without punctuation."""
     return re.search(r"[A-Za-z, ]{25,}", step.speech)[0].strip()
 
 
-def press(presenter, *keys: str) -> None:
+def press_keys(presenter, *keys: str) -> None:
     for key in keys:
         presenter.page.keyboard.press(key)
 
 
-def clocks(presenter) -> tuple[str, str]:
+def clock_texts(presenter) -> tuple[str, str]:
     return tuple(presenter.locator(f".hb-presenter__{name}").text_content() for name in ("step", "whole"))
 
 
-def seconds(clock: str) -> int:
-    """What a clock shows, below zero with a minus before it."""
+def clock_seconds(clock: str) -> int:
+    """The seconds that a clock shows, negative if it has a minus."""
     minutes, rest = clock.removeprefix("−").split(":")  # noqa: RUF001
     return (60 * int(minutes) + int(rest)) * (1 if clock[0].isdigit() else -1)
 
 
-def title(presenter) -> str:
+def step_title(presenter) -> str:
     return presenter.locator(".hb-presenter__where").text_content().partition(" · ")[2]
 
 
 def test_the_arrows_lead_through_every_step_and_the_polls_behind_their_steps(presenter):
-    seen = [title(presenter)]
+    seen = [step_title(presenter)]
     for _ in range(len(STEPS) + 1):
-        press(presenter, "ArrowRight")
-        seen.append(title(presenter))
+        press_keys(presenter, "ArrowRight")
+        seen.append(step_title(presenter))
     assert list(dict.fromkeys(seen)) == TITLES and len(seen) == len(TITLES) + 2
-    press(presenter, "ArrowRight")
-    assert title(presenter) == TITLES[-1]  # the last screen stays
-    press(presenter, "ArrowLeft", "ArrowLeft")
-    assert title(presenter) == TITLES[-3]
+    press_keys(presenter, "ArrowRight")
+    assert step_title(presenter) == TITLES[-1]  # the last screen stays
+    press_keys(presenter, "ArrowLeft", "ArrowLeft")
+    assert step_title(presenter) == TITLES[-3]
 
 
 def test_the_lesson_of_20_minutes_has_no_polls(presenter):
     presenter.get_by_label("Lesson of").select_option("20")
-    press(presenter, *["ArrowLeft"] * len(TITLES))
-    seen = [title(presenter)]
+    press_keys(presenter, *["ArrowLeft"] * len(TITLES))
+    seen = [step_title(presenter)]
     for _ in range(len(STEPS) + 1):
-        press(presenter, "ArrowRight")
+        press_keys(presenter, "ArrowRight")
         assert not presenter.locator(".hb-poll__answer").count()
-        seen.append(title(presenter))
+        seen.append(step_title(presenter))
     assert list(dict.fromkeys(seen)) == [TITLES[i] for i, step in enumerate(STEPS) if 20 in step.minutes]
 
 
@@ -86,54 +86,54 @@ def test_a_step_has_its_picture_its_sentence_its_speech_and_what_comes_next(pres
 
 def test_the_clocks_stand_until_they_are_started_and_then_count_down(presenter):
     whole = sum(step.minutes[0] for step in STEPS)
-    assert clocks(presenter) == (f"{STEPS[0].minutes[0]}:00", f"{whole}:00")
+    assert clock_texts(presenter) == (f"{STEPS[0].minutes[0]}:00", f"{whole}:00")
     presenter.page.clock.run_for(5000)
-    assert clocks(presenter)[1] == f"{whole}:00"
-    press(presenter, " ")
+    assert clock_texts(presenter)[1] == f"{whole}:00"
+    press_keys(presenter, " ")
     presenter.page.clock.run_for(61_500)  # and what the test itself takes, which may be seconds
-    step, left = clocks(presenter)
+    step, left = clock_texts(presenter)
     assert step.startswith(f"{STEPS[0].minutes[0] - 2}:5") and left.startswith(f"{whole - 2}:5")
-    press(presenter, " ")
-    paused = clocks(presenter)
+    press_keys(presenter, " ")
+    paused = clock_texts(presenter)
     presenter.page.clock.run_for(60_000)
-    assert clocks(presenter) == paused
+    assert clock_texts(presenter) == paused
 
 
 def test_a_step_that_takes_too_long_counts_on_below_zero_and_says_how_late_it_is(presenter):
-    begun = time.monotonic()
-    press(presenter, " ")
+    start = time.monotonic()
+    press_keys(presenter, " ")
     presenter.page.clock.run_for((STEPS[0].minutes[0] + 3) * 60_000 + 500)
-    shown = clocks(presenter)[0]
-    took = time.monotonic() - begun  # which the page's own clock may have gone on for
-    assert -181.5 - took < seconds(shown) <= -180
+    shown = clock_texts(presenter)[0]
+    took = time.monotonic() - start  # which the page's own clock may have gone on for
+    assert -181.5 - took < clock_seconds(shown) <= -180
     assert presenter.locator(".hb-presenter__late").text_content() == "3 min behind"
 
 
 def test_cut_to_twenty_minutes_it_has_the_steps_and_minutes_of_that_version(presenter):
     presenter.get_by_label("Lesson of").select_option("20")
     presenter.locator(".hb-presenter__where").click()
-    press(presenter, " ", " ")  # started, and stopped again
-    own = [(name, step.minutes[20]) for name, step in zip(TITLES, STEPS, strict=True) if 20 in step.minutes]
+    press_keys(presenter, " ", " ")  # started, and stopped again
+    expected = [(name, step.minutes[20]) for name, step in zip(TITLES, STEPS, strict=True) if 20 in step.minutes]
     seen = {}
-    for _ in range(2 * len(own)):
-        seen.setdefault(title(presenter), clocks(presenter)[0])
-        press(presenter, "ArrowRight")
-    assert list(seen.items()) == [(name, f"{minutes}:00") for name, minutes in own]
-    assert clocks(presenter)[1] == "20:00"
+    for _ in range(2 * len(expected)):
+        seen.setdefault(step_title(presenter), clock_texts(presenter)[0])
+        press_keys(presenter, "ArrowRight")
+    assert list(seen.items()) == [(name, f"{minutes}:00") for name, minutes in expected]
+    assert clock_texts(presenter)[1] == "20:00"
 
 
 def test_the_first_step_on_starts_the_clocks_and_a_later_one_does_not(presenter):
     late, start = presenter.locator(".hb-presenter__late"), presenter.locator("[data-does=pause]")
     assert (late.text_content(), start.text_content()) == ("not started", "Start")
     begun = time.monotonic()
-    press(presenter, "ArrowRight")
+    press_keys(presenter, "ArrowRight")
     assert late.text_content() != "not started" and start.text_content() == "Pause"
     presenter.page.clock.run_for(61_500)
-    left = clocks(presenter)[1]
+    left = clock_texts(presenter)[1]
     took = time.monotonic() - begun  # which the page's own clock may have gone on for
     whole = 60 * sum(step.minutes[0] for step in STEPS)
-    assert whole - 62.5 - took < seconds(left) <= whole - 61
-    press(presenter, " ", "ArrowRight")
+    assert whole - 62.5 - took < clock_seconds(left) <= whole - 61
+    press_keys(presenter, " ", "ArrowRight")
     assert start.text_content() == "Start"
 
 
@@ -141,43 +141,43 @@ def test_a_shorter_version_counts_its_own_steps(presenter):
     presenter.get_by_label("Lesson of").select_option("20")
     number = sum(20 in step.minutes for step in STEPS)
     assert 1 < number < len(STEPS)
-    press(presenter, *["ArrowRight"] * (2 * len(STEPS)))
+    press_keys(presenter, *["ArrowRight"] * (2 * len(STEPS)))
     assert presenter.locator(".hb-presenter__where").text_content().startswith(f"{number} of {number} · ")
 
 
 def test_the_answer_comes_at_a_key_press(presenter):
-    press(presenter, *["ArrowRight"] * (POLL - 1))
+    press_keys(presenter, *["ArrowRight"] * (POLL - 1))
     image, button = presenter.locator(".hb-presenter__stage img"), presenter.locator("[data-does=answer]")
     assert image.get_attribute("src").endswith(f"/{POLL}-ask.svg") and button.inner_text() == "Draw on a"
     for answers in range(1, len(sheets.draw_board(NAME.replace("-", "_")).answer_numbers(POLL))):
-        press(presenter, "a")  # one more at each press
+        press_keys(presenter, "a")  # one more at each press
         assert image.get_attribute("src").endswith(f"/{POLL}-ask{answers}.svg")
-    press(presenter, "a", "a")  # and at the end nothing is taken back
+    press_keys(presenter, "a", "a")  # and at the end nothing is taken back
     assert image.get_attribute("src").endswith(f"/{POLL}.svg")
-    press(presenter, "ArrowRight")  # the poll behind the step
+    press_keys(presenter, "ArrowRight")  # the poll behind the step
     why = presenter.locator(".hb-poll__why").first
     assert presenter.locator(".hb-poll__answer").count() >= 3 and not why.is_visible()
     assert button.inner_text() == "Answers a"
-    press(presenter, "a")
+    press_keys(presenter, "a")
     assert why.is_visible()
 
 
 def test_a_screen_that_is_left_keeps_its_answers(presenter):
-    press(presenter, *["ArrowRight"] * (POLL - 1), "a")
+    press_keys(presenter, *["ArrowRight"] * (POLL - 1), "a")
     image = presenter.locator(".hb-presenter__stage img")
     shown = image.get_attribute("src")
-    press(presenter, "ArrowRight", "ArrowLeft")
+    press_keys(presenter, "ArrowRight", "ArrowLeft")
     assert image.get_attribute("src") == shown
 
 
 @pytest.mark.parametrize("key", ["b", "."])  # the blank key of one remote and of another
 def test_a_remotes_blank_key_empties_the_board_and_brings_it_back(presenter, key):
     projector = project(presenter)
-    press(presenter, key)
+    press_keys(presenter, key)
     assert not presenter.locator(".hb-presenter__stage img").count() and not projector.locator("img").count()
-    press(presenter, key)
+    press_keys(presenter, key)
     assert projector.locator("img").count()
-    press(presenter, key, "ArrowRight")
+    press_keys(presenter, key, "ArrowRight")
     assert projector.locator("img").count()
 
 
@@ -191,7 +191,7 @@ def test_a_step_that_gives_up_two_minutes_gives_up_its_poll(presenter):
     polls = 0
     for _ in range(2 * len(minutes)):
         polls += presenter.locator(".hb-poll__answer").count() > 0
-        press(presenter, "ArrowRight")
+        press_keys(presenter, "ArrowRight")
     assert polls == sum(30 in minutes[step] and minutes[step][0] - minutes[step][30] < 2 for step in after)
 
 
@@ -199,12 +199,12 @@ def test_a_step_that_gives_up_two_minutes_gives_up_its_poll(presenter):
 def test_a_line_of_the_shorter_lessons_is_said_in_them_alone(presenter):
     for version, lines in (("0", set()), ("30", {"30", "30 or 20"}), ("20", {"20", "30 or 20"})):
         presenter.get_by_label("Lesson of").select_option(version)
-        press(presenter, *["ArrowLeft"] * 14)
+        press_keys(presenter, *["ArrowLeft"] * 14)
         found = set()
         for _ in range(14):
             notes = presenter.locator(".hb-presenter__notes [data-only]")
             found |= set(notes.evaluate_all("(lines) => lines.map((line) => line.dataset.only)"))
-            press(presenter, "ArrowRight")
+            press_keys(presenter, "ArrowRight")
         assert found == lines
 
 
@@ -219,22 +219,22 @@ def test_up_and_down_scroll_the_notes_and_a_remote_turns_the_step(presenter):
     expect(presenter.locator(".hb-presenter__scrolls")).to_have_text("↑ ↓ scroll the notes")
     end = notes.locator(".hb-presenter__next")
     expect(end).not_to_be_in_viewport()
-    press(presenter, "ArrowDown")
+    press_keys(presenter, "ArrowDown")
     first = notes.evaluate(SCROLLED)
     assert 0 < first < notes.evaluate("(notes) => notes.clientHeight")  # the line last read stays in sight
     assert notes.evaluate(WHOLE)
-    press(presenter, *["ArrowDown"] * 9)
+    press_keys(presenter, *["ArrowDown"] * 9)
     expect(end).to_be_in_viewport()
     assert notes.evaluate(WHOLE)
-    assert title(presenter) == TITLES[0] and page.evaluate(FOCUS) == "main"
-    press(presenter, *["ArrowUp"] * 9)
+    assert step_title(presenter) == TITLES[0] and page.evaluate(FOCUS) == "main"
+    press_keys(presenter, *["ArrowUp"] * 9)
     assert notes.evaluate(SCROLLED) == 0
-    press(presenter, "ArrowDown", " ")
+    press_keys(presenter, "ArrowDown", " ")
     assert notes.evaluate(SCROLLED) == first  # the clock's key leaves the notes where they are
-    press(presenter, "PageDown")
-    assert title(presenter) == TITLES[1] and notes.evaluate(SCROLLED) == 0
-    press(presenter, "PageUp")
-    assert title(presenter) == TITLES[0]
+    press_keys(presenter, "PageDown")
+    assert step_title(presenter) == TITLES[1] and notes.evaluate(SCROLLED) == 0
+    press_keys(presenter, "PageUp")
+    assert step_title(presenter) == TITLES[0]
 
 
 def test_up_and_down_choose_where_the_version_has_the_focus(presenter):
@@ -252,23 +252,23 @@ def test_up_and_down_scroll_the_screen_where_the_notes_lie_below_the_board(prese
     page.wait_for_function(
         "(screen => screen.scrollHeight > screen.clientHeight)(document.querySelector('.hb-presenter'))"
     )
-    press(presenter, "ArrowDown")
+    press_keys(presenter, "ArrowDown")
     page.wait_for_function("document.querySelector('.hb-presenter').scrollTop > 0")
 
 
 def test_beside_a_poll_the_notes_are_the_polls_and_the_steps_clock_goes_on(presenter):
     notes = presenter.locator(".hb-presenter__notes")
-    press(presenter, *["ArrowRight"] * POLL)
+    press_keys(presenter, *["ArrowRight"] * POLL)
     presenter.page.clock.run_for(61_500)
     step = STEPS[POLL - 1]
-    assert title(presenter) == TITLES[POLL - 1] and clocks(presenter)[0].startswith(f"{step.minutes[0] - 2}:")
+    assert step_title(presenter) == TITLES[POLL - 1] and clock_texts(presenter)[0].startswith(f"{step.minutes[0] - 2}:")
     shown = notes.inner_text()
     assert "belongs to this step, whose clock goes on" in shown and words_of(step) not in shown
     assert "If two in three don't agree" in shown  # for the teacher: the room has the question alone
-    press(presenter, "a")
+    press_keys(presenter, "a")
     assert notes.inner_text() == shown  # the answers open beside them, and nothing of the step's
     expect(presenter.locator(".hb-poll__why").last).to_be_visible()
-    press(presenter, "ArrowLeft")
+    press_keys(presenter, "ArrowLeft")
     assert words_of(step) in notes.inner_text()
 
 
@@ -276,18 +276,18 @@ def test_a_poll_names_no_step_since_a_shorter_lesson_counts_its_own(presenter):
     presenter.get_by_label("Lesson of").select_option("30")
     projector, shown = project(presenter), presenter.locator(".hb-presenter__stage strong")
     while not shown.count():
-        press(presenter, "ArrowRight")
+        press_keys(presenter, "ArrowRight")
     assert shown.first.text_content() == projector.locator("strong").first.text_content() == "Poll."
 
 
 @pytest.mark.parametrize("presenter", ["traffic"], indirect=True)  # whose speeches say what the room answers
 def test_what_the_room_answers_is_shown_at_a_key_press_and_kept_back_again_after_a_poll(presenter):
     said = presenter.locator(".hb-presenter__answer")
-    press(presenter, "ArrowRight", "ArrowRight")
+    press_keys(presenter, "ArrowRight", "ArrowRight")
     assert said.count() and not said.is_visible()
-    press(presenter, "a")
+    press_keys(presenter, "a")
     assert said.is_visible()
-    press(presenter, "ArrowRight", "a")  # the poll behind the step
+    press_keys(presenter, "ArrowRight", "a")  # the poll behind the step
     presenter.get_by_label("Lesson of").select_option("30")
     assert presenter.locator(".hb-presenter__notes p").count() > 1
     expect(said).not_to_be_visible()
@@ -295,27 +295,27 @@ def test_what_the_room_answers_is_shown_at_a_key_press_and_kept_back_again_after
 
 def test_the_projector_shows_the_picture_without_notes_and_its_keys_lead_on(presenter):
     with presenter.page.expect_popup() as opened:
-        press(presenter, "p")
+        press_keys(presenter, "p")
     projector = opened.value
     assert (
         projector.locator("img").get_attribute("src").endswith("/1-ask.svg") and not projector.locator("aside").count()
     )
     assert projector.evaluate("document.images[0].decode().then(() => document.images[0].naturalWidth)") > 0
     projector.keyboard.press("ArrowRight")
-    assert projector.locator("img").get_attribute("src").endswith("/2-ask.svg") and title(presenter) == TITLES[1]
+    assert projector.locator("img").get_attribute("src").endswith("/2-ask.svg") and step_title(presenter) == TITLES[1]
     board = sheets.draw_board(NAME.replace("-", "_"))
-    while title(presenter) != TITLES[-1]:  # past the polls
+    while step_title(presenter) != TITLES[-1]:  # past the polls
         projector.keyboard.press("ArrowRight")
     kept_back = "-ask" if board.answer_numbers(board.steps) else ""
     assert projector.locator("img").get_attribute("src").endswith(f"/{board.steps}{kept_back}.svg")
     with projector.expect_event("close"):
-        press(presenter, "Escape", "Escape")
+        press_keys(presenter, "Escape", "Escape")
 
 
 def project(presenter) -> Page:
     """The projector's window, on a projector of 1920 by 1080."""
     with presenter.page.expect_popup() as opened:
-        press(presenter, "p")
+        press_keys(presenter, "p")
     opened.value.set_viewport_size({"width": 1920, "height": 1080})
     return opened.value
 
@@ -331,10 +331,10 @@ def test_after_a_click_on_a_button_the_keys_are_the_presenters(presenter, name):
     page, address = presenter.page, presenter.page.url
     presenter.get_by_role("button", name=name).click()
     assert page.evaluate(FOCUS) == "main"
-    before = TITLES.index(title(presenter))
-    press(presenter, "ArrowRight")
-    assert title(presenter) == TITLES[before + 1]
-    press(presenter, ",", ".", "n", "b", "/")
+    before = TITLES.index(step_title(presenter))
+    press_keys(presenter, "ArrowRight")
+    assert step_title(presenter) == TITLES[before + 1]
+    press_keys(presenter, ",", ".", "n", "b", "/")
     page.evaluate("new Promise((started) => setTimeout(started, 300))")
     assert page.url == address and presenter.is_visible()
 
@@ -346,34 +346,34 @@ def test_no_key_reaches_the_theme_where_nothing_has_the_focus(presenter):
         document.activeElement.blur();
     }""")
     for key in ["n", ",", ".", "ArrowRight"]:
-        press(presenter, key)
-    assert title(presenter) == TITLES[1] and not page.evaluate("window.reached")
+        press_keys(presenter, key)
+    assert step_title(presenter) == TITLES[1] and not page.evaluate("window.reached")
 
 
 def test_a_remote_leads_on_where_the_version_has_the_focus_and_leaves_the_version(presenter):
     select = presenter.get_by_label("Lesson of")
     select.focus()
-    press(presenter, "PageDown", "ArrowLeft", "ArrowRight")
-    press(presenter, "2", "End")
-    assert (title(presenter), select.input_value()) == (TITLES[1], "0")
+    press_keys(presenter, "PageDown", "ArrowLeft", "ArrowRight")
+    press_keys(presenter, "2", "End")
+    assert (step_title(presenter), select.input_value()) == (TITLES[1], "0")
     select.select_option("20")
     assert presenter.page.evaluate(FOCUS) == "main"
 
 
 def test_after_a_reload_the_lesson_goes_on_and_the_projector_follows(presenter):
     page, projector = presenter.page, project(presenter)
-    press(presenter, "ArrowRight", "ArrowRight", "a")
+    press_keys(presenter, "ArrowRight", "ArrowRight", "a")
     page.clock.run_for(61_500)
     page.reload()
     expect(presenter).to_be_visible()
     expect(presenter.locator("[data-does=pause]")).to_have_text("Pause")
-    left = clocks(presenter)[1]
-    assert title(presenter) == TITLES[2] and left.startswith(f"{sum(step.minutes[0] for step in STEPS) - 2}:")
+    left = clock_texts(presenter)[1]
+    assert step_title(presenter) == TITLES[2] and left.startswith(f"{sum(step.minutes[0] for step in STEPS) - 2}:")
     assert presenter.locator(".hb-presenter__stage img").get_attribute("src").endswith("/3.svg")
-    press(presenter, "ArrowLeft")
+    press_keys(presenter, "ArrowLeft")
     assert projector.locator("img").get_attribute("src").endswith("/2-ask.svg")
     projector.keyboard.press("ArrowLeft")
-    assert title(presenter) == TITLES[0] and len(page.context.pages) == 2
+    assert step_title(presenter) == TITLES[0] and len(page.context.pages) == 2
     presenter.get_by_role("button", name="Close").click()
     page.reload()
     expect(page.get_by_role("button", name="Present", exact=True)).to_be_visible()
@@ -381,20 +381,20 @@ def test_after_a_reload_the_lesson_goes_on_and_the_projector_follows(presenter):
 
 
 def test_one_escape_asks_and_the_second_closes(presenter):
-    press(presenter, "Escape")
+    press_keys(presenter, "Escape")
     assert presenter.is_visible()
     expect(presenter.locator(".hb-presenter__said")).to_have_text("Press Esc again to close the lesson.")
     presenter.page.clock.run_for(2500)
     expect(presenter.locator(".hb-presenter__said")).to_have_text("")
-    press(presenter, "Escape")
+    press_keys(presenter, "Escape")
     assert presenter.is_visible()  # the first one is forgotten
-    press(presenter, "Escape")
+    press_keys(presenter, "Escape")
     expect(presenter).not_to_be_visible()
 
 
 def test_the_back_row_reads_a_poll_and_answers_by_letter(presenter):
     projector = project(presenter)
-    press(presenter, *["ArrowRight"] * POLL, "a")
+    press_keys(presenter, *["ArrowRight"] * POLL, "a")
     answers, page = projector.locator("li"), presenter.locator(".hb-presenter__stage ul")
     for each in [answers.first, projector.locator("p").first]:
         assert float(each.evaluate("(text) => parseFloat(getComputedStyle(text).fontSize)")) >= 0.06 * 1080
@@ -415,12 +415,12 @@ def test_the_notes_are_read_standing_and_grow(presenter):
 
 
 def test_it_opens_from_a_file(site, chromium):
-    page = chromium.running.new_page()
+    page = chromium.browser.new_page()
     page.goto((site / "chapters" / NAME / "sheet" / "index.html").as_uri())
     page.get_by_role("button", name="Present", exact=True).click()
     with page.expect_popup() as opened:
         page.keyboard.press("p")
     assert opened.value.evaluate("document.images[0].decode().then(() => document.images[0].naturalWidth)") > 0
     page.keyboard.press("ArrowRight")
-    assert title(page.locator("dialog.hb-presenter")) == TITLES[1]
+    assert step_title(page.locator("dialog.hb-presenter")) == TITLES[1]
     page.context.close()

@@ -24,11 +24,13 @@ PRESSED = "document.querySelector('.md-search__input').dispatchEvent(new Keyboar
 
 
 def first_results(page, query: str) -> list[str]:
-    """The pages that the search shows first for what is typed, and not for half of it."""
+    """The pages that the search shows first for the whole query, and not for half of it."""
     page.click(".md-search__input")
-    for text, there in (("", "!"), (query, "!!")):
+    for text, negation in (("", "!"), (query, "!!")):
         page.fill(".md-search__input", text)
-        page.wait_for_function(f"() => {{ {PRESSED}; return {there}document.querySelector('{LINKS}') }}", polling=200)
+        page.wait_for_function(
+            f"() => {{ {PRESSED}; return {negation}document.querySelector('{LINKS}') }}", polling=200
+        )
     paths = page.eval_on_selector_all(LINKS, "(links) => links.slice(0, 3).map((link) => link.pathname)")
     return [path.partition("/handbook/")[2] for path in paths]
 

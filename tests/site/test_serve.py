@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import pytest
 from bs4 import BeautifulSoup
 
-from tests.site.conftest import Copy, command
+from tests.site.conftest import SiteCopy, mkdocs_process_options
 
 CHAPTER, NOTE = "chapters/online-softmax/", "chapters/online-softmax/notes/"
 READY = PATIENCE = 60  # seconds: a build takes some ten, and twice that while other tests run
@@ -23,12 +23,12 @@ READY = PATIENCE = 60  # seconds: a build takes some ten, and twice that while o
 class Server:
     """``mkdocs serve``, in a process group of its own."""
 
-    def __init__(self, copy: Copy, log):
+    def __init__(self, copy: SiteCopy, log):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             address = f"127.0.0.1:{probe.getsockname()[1]}"
         self.copy, self.log, self.url = copy, log, f"http://{address}/"
-        call = command("serve", "--dev-addr", address, root=copy.root, SITE_URL=self.url, PREVIEW="1")
+        call = mkdocs_process_options("serve", "--dev-addr", address, root=copy.root, SITE_URL=self.url, PREVIEW="1")
         self.process = subprocess.Popen(**call, stdout=log, stderr=log, start_new_session=True)
 
     def stop(self) -> None:
@@ -40,8 +40,8 @@ class Server:
         self.log.seek(0)
         return self.log.read()
 
-    def wait(self) -> None:
-        """Until it serves."""
+    def wait_until_serving(self) -> None:
+        """Returns once it serves."""
         end = time.monotonic() + READY
         while "Serving on" not in self.output():
             assert self.process.poll() is None and time.monotonic() < end, self.output()
@@ -51,14 +51,14 @@ class Server:
         with urllib.request.urlopen(self.url + path, timeout=max(0.1, end - time.monotonic())) as answer:
             return answer.read().decode()
 
-    def shows(self, what, page: str = NOTE) -> BeautifulSoup:
-        """A page's article as soon as ``what`` holds of it: asked again at each reload, as a browser does."""
+    def wait_for_article(self, condition, page: str = NOTE) -> BeautifulSoup:
+        """Returns a page's article as soon as it meets the condition: asks again at each reload, as a browser does."""
         end = time.monotonic() + PATIENCE
         try:
             while True:
                 html = self.get(page, end)
                 article = BeautifulSoup(html, "html.parser").article
-                if what(article):
+                if condition(article):
                     assert self.process.poll() is None, self.output()
                     return article
                 epoch, request = re.search(r"livereload\((\d+), (\d+)\)", html).groups()
@@ -67,7 +67,7 @@ class Server:
             pytest.fail(f"the page did not come to show it ({error}); the server said:\n{self.output()}")
 
     @contextmanager
-    def changed(self, path: str, change):
+    def edited(self, path: str, change):
         before = self.copy.edit(path, change)
         try:
             yield
@@ -79,9 +79,9 @@ class Server:
 def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("served")
     with (folder / "log").open("w+") as log:
-        serving = Server(Copy(folder / "copy"), log)
+        serving = Server(SiteCopy(folder / "copy"), log)
         try:
-            serving.wait()
+            serving.wait_until_serving()
             yield serving
         finally:
             serving.stop()
@@ -106,46 +106,46 @@ CHANGED = "this code has changed since the run shown here"
 
 def test_what_is_changed_is_shown_at_the_next_reload_until_it_is_restored(server):
     """A kernel, a figure and a cell at once, and all of it restored at once, since each change is a build."""
-    quoted, cell = "kernels.softmax:exp_below", "softmax_order:moves"
-    before = server.shows(lambda article: not article.select(".hb-stale"))
+    quoted_function, cell = "kernels.softmax:exp_below", "softmax_order:moves"
+    before = server.wait_for_article(lambda article: not article.select(".hb-stale"))
     assert outputs(before, "softmax_order") and outputs(before, "overflow")
-    kernel = server.changed(
+    kernel = server.edited(
         "kernels/softmax.py", lambda text: text.replace("below(score: Tensor", "below(score: object")
     )
-    figure = server.changed(
+    figure = server.edited(
         "scripts/chapters/online_softmax/figures/rescale_factor.py",
         lambda text: text.replace('"title": "block"', '"title": "b"'),
     )
-    script = server.changed(
+    script = server.edited(
         "snippets/online_softmax/softmax_order.py", lambda text: text.replace("(2, 4, 8, 16", "(2, 4, 16")
     )
     with kernel, figure, script:
-        marked = server.shows(lambda article: marks(article, cell))
+        marked = server.wait_for_article(lambda article: marks(article, cell))
         (changed, earlier) = marks(marked, cell)
         assert changed == CHANGED and earlier.startswith("an earlier run, of commit ")
         assert marks(marked, "softmax_order:ways") == [earlier]
         (other,) = marks(marked, "overflow:where")
         assert other.startswith("an earlier run, of commit ")
-        assert marks(marked, quoted) == [CHANGED]
+        assert marks(marked, quoted_function) == [CHANGED]
         assert '"text":"b"' in plot(marked, "rescale_factor")
         assert "(2, 4, 16" in marked.find(attrs={"data-quote": cell}).get_text()
         for name in ("softmax_order", "overflow"):
             assert outputs(marked, name) == outputs(before, name)
-    after = server.shows(lambda article: not article.select(".hb-stale"))
+    after = server.wait_for_article(lambda article: not article.select(".hb-stale"))
     assert str(after) == str(before)
 
 
 @pytest.mark.parametrize(
-    "mistake, said",
+    "mistake, messages",
     [
         ("[A link](nowhere.md)", ["contains a link 'nowhere.md'"]),
         ("[A link](nowhere.md)", ["contains a link 'nowhere.md'"]),  # made again, it's said again
         ("[Two]{fact=none}\n\n2 · 2 = 5", ["there is no fact none", "2 · 2 is 4, not 5"]),
     ],
 )
-def test_the_browser_is_told_why_a_build_stopped_and_gets_its_page_back(server, mistake, said):
-    server.shows(lambda article: article.h1)
-    with server.changed("docs/chapters/online-softmax/notes.md", lambda text: f"{text}\n{mistake}\n"):
+def test_the_browser_is_told_why_a_build_stopped_and_gets_its_page_back(server, mistake, messages):
+    server.wait_for_article(lambda article: article.h1)
+    with server.edited("docs/chapters/online-softmax/notes.md", lambda text: f"{text}\n{mistake}\n"):
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             try:
@@ -153,7 +153,7 @@ def test_the_browser_is_told_why_a_build_stopped_and_gets_its_page_back(server, 
                 time.sleep(0.2)
             except urllib.error.HTTPError as stopped:
                 page = html.unescape(stopped.read().decode())
-                assert all(words in page for words in said), page
+                assert all(words in page for words in messages), page
                 break
         else:
             pytest.fail(f"the page was shown all the same; the server said:\n{server.output()}")

@@ -16,7 +16,7 @@ from scripts.site.pages import snippets
 NAME = "three_matmuls"
 
 
-class Site:
+class SnippetSite:
     """One snippet's page, from its notebook to its content; ``converted`` counts how often."""
 
     def __init__(self, root):
@@ -29,10 +29,10 @@ class Site:
         self.converted = 0
 
     def build(self) -> Page:
-        made = snippets.Snippets(self.config, [NAME], self.fences.newest, self.fences)
+        snippet_pages = snippets.Snippets(self.config, [NAME], self.fences.newest, self.fences)
         plugin = self.config.plugins["mkdocs-jupyter"]
         plugin.on_pre_build(self.config)
-        files = plugin.on_files(Files(made.files()), self.config)
+        files = plugin.on_files(Files(snippet_pages.files()), self.config)
         (file,) = files
         page = Page(None, file, self.config)
         page.read_source(self.config)
@@ -42,7 +42,7 @@ class Site:
         page.render(self.config, files)
         page.content = pages.store(page, page.content)
         plugin.on_post_build(self.config)
-        made.cache.prune()
+        snippet_pages.cache.prune()
         return page
 
 
@@ -53,7 +53,7 @@ def site(tmp_path, monkeypatch):
     monkeypatch.setattr(snippets, "BUILD", tmp_path)
     monkeypatch.setattr(snippets, "NOTEBOOKS", tmp_path / "snippets")
     (tmp_path / "scripts" / "site").mkdir(parents=True)
-    site, converter = Site(tmp_path), convert.nb2html
+    site, converter = SnippetSite(tmp_path), convert.nb2html
 
     def counting_converter(*arguments, **options):
         site.converted += 1

@@ -20,13 +20,13 @@ def processes_of_pages(browser) -> list[int]:
 @pytest.mark.filterwarnings("ignore:the browser drew no frame")
 def test_a_test_is_begun_anew_once_its_browser_no_longer_draws(visit, chromium, stopped):
     page = visit("")
-    assert chromium.draws()
+    assert chromium.is_drawing()
     if not stopped:
-        stopped += processes_of_pages(chromium.running)
+        stopped += processes_of_pages(chromium.browser)
         for process in stopped:
             os.kill(process, signal.SIGSTOP)
         page.wait_for_function("window.that_never_comes", timeout=1000)
-    assert stopped and not {*stopped} & {*processes_of_pages(chromium.running)}
+    assert stopped and not {*stopped} & {*processes_of_pages(chromium.browser)}
 
 
 @pytest.mark.filterwarnings("ignore:the browser drew no frame")

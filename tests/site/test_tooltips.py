@@ -1,4 +1,4 @@
-"""What a title says is shown by pointer, finger and focus, and costs a page nothing until then."""
+"""Pointer, finger and focus show a title as a tooltip, which costs a page no listeners until then."""
 
 import pytest
 
@@ -50,7 +50,7 @@ def test_a_tooltip_moves_with_its_word(page):
     word, _ = explained_word(page)
     word.hover()
     tooltip_text(page)
-    far = page.evaluate("""() => {
+    drift = page.evaluate("""() => {
         const gap = () => document.querySelector(".md-tooltip2 > *").getBoundingClientRect().top
             - document.querySelector("[aria-describedby=hb-tooltip]").getBoundingClientRect().top;
         const before = gap();
@@ -58,7 +58,7 @@ def test_a_tooltip_moves_with_its_word(page):
         dispatchEvent(new Event("scroll"));
         return Math.abs(gap() - before);
     }""")
-    assert far < 1
+    assert drift < 1
 
 
 def test_a_tap_shows_what_a_word_means_and_the_next_tap_hides_it(page):

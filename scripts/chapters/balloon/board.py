@@ -158,32 +158,32 @@ def draw_live_squares(board: Board) -> None:
 
 def draw_curves(board: Board) -> None:
     rows = records.table("balloon", "limit")
-    shortest = rows[-1]["longest"] + rows[-1]["gap"]  # at which the three lines ran out of memory
+    failed_n = rows[-1]["longest"] + rows[-1]["gap"]  # at which the three lines ran out of memory
     card = records.read("balloon").chip
-    lines, fused = ([mib(count(n, 128, 2)) for n in CURVE_WORDS] for count in (eager_peak_bytes, fused_peak_bytes))
+    eager, fused = ([mib(count(n, 128, 2)) for n in CURVE_WORDS] for count in (eager_peak_bytes, fused_peak_bytes))
     board.step(
-        f"Memory against words. The three lines rise with N squared, {lines[0]:,.0f} MiB at {CURVE_WORDS[0]:,} words "
-        f"and {lines[1]:,.0f} at {CURVE_WORDS[1]:,}; a cross stands at {shortest:,}, where our {card} ran out. "
+        f"Memory against words. The three lines rise with N squared, {eager[0]:,.0f} MiB at {CURVE_WORDS[0]:,} words "
+        f"and {eager[1]:,.0f} at {CURVE_WORDS[1]:,}; a cross stands at {failed_n:,}, where our {card} ran out. "
         f"FlashAttention rises with N, to {fused[1]:.1f} MiB, and so lies on the axis."
     )
     board.erase("sizes", "alive")
     # The cross stands at one place whatever its number is, because that is as large as the card's memory.
-    corner_x, corner_y, x_scale, y_scale = 40, 214, 336 / shortest, 150 / mib(eager_peak_bytes(shortest, 128, 2))
+    corner_x, corner_y, x_scale, y_scale = 40, 214, 336 / failed_n, 150 / mib(eager_peak_bytes(failed_n, 128, 2))
 
     def point_at(n: float) -> tuple[float, float]:
         return corner_x + n * x_scale, corner_y - mib(eager_peak_bytes(round(n), 128, 2)) * y_scale
 
     with board.group("curves"):
         board.axis(corner_x, corner_y, 420, 164, up="MiB, one head")
-        board.curve(lambda x: point_at((x - corner_x) / x_scale)[1], corner_x, point_at(shortest)[0])
-        x, y = point_at(shortest)
+        board.curve(lambda x: point_at((x - corner_x) / x_scale)[1], corner_x, point_at(failed_n)[0])
+        x, y = point_at(failed_n)
         with board.withhold():  # said after it
             board.line((x - 9, y - 9), (x + 9, y + 9), width=3.2)
             board.line((x - 9, y + 9), (x + 9, y - 9), width=3.2)
-            board.write(x + 16, y + 16, f"{shortest:,}", 0.8, at="left")
+            board.write(x + 16, y + 16, f"{failed_n:,}", 0.8, at="left")
             board.write(x + 16, y + 38, "ran out:", 0.8, at="left")
             board.write(x + 16, y + 60, card, 0.8, at="left")
-        for n, size in zip(CURVE_WORDS, lines, strict=True):
+        for n, size in zip(CURVE_WORDS, eager, strict=True):
             x, y = point_at(n)
             board.ring(x, y, 9, 9)
             board.line((x, corner_y - 5), (x, corner_y + 5))

@@ -22,12 +22,12 @@ def split_count(words: int, sms: int) -> int:
     if query_blocks >= 0.8 * slots:
         return 1
     key_blocks = ceil(words / BLOCK_KEYS)
-    filled = {}
+    efficiency = {}
     for count in range(1, min(128, slots, key_blocks) + 1):
         if count == 1 or ceil(key_blocks / count) != ceil(key_blocks / (count - 1)):
             waves = query_blocks * count / slots
-            filled[count] = waves / ceil(waves)
-    return min(count for count, share in filled.items() if share >= 0.85 * max(filled.values()))
+            efficiency[count] = waves / ceil(waves)
+    return min(count for count, each in efficiency.items() if each >= 0.85 * max(efficiency.values()))
 
 
 def split_bytes(words: int, sms: int) -> int:

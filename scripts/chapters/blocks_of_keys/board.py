@@ -29,15 +29,15 @@ def scores() -> list[float]:
 
 
 def weights(zeros: int = 0) -> list[float]:
-    """Of each key, and of so many that do not exist if their score is 0."""
+    """The weight of each key, and of as many missing keys as there are zeros, if they count with a score of 0."""
     powers = [math.exp(score) for score in [*scores(), *[0.0] * zeros]]
     return [power / sum(powers) for power in powers]
 
 
 def block_outputs() -> list[list[float]]:
     """What each block of values brings, with shares of one decimal, as at the board."""
-    weighed = [[round(weight, 1) * v for v in value] for weight, value in zip(weights(), VALUES, strict=True)]
-    return [[sum(column) for column in zip(*weighed[i : i + 2], strict=True)] for i in range(0, len(weighed), 2)]
+    terms = [[round(weight, 1) * v for v in value] for weight, value in zip(weights(), VALUES, strict=True)]
+    return [[sum(column) for column in zip(*terms[i : i + 2], strict=True)] for i in range(0, len(terms), 2)]
 
 
 def vector(numbers: list[float]) -> str:
@@ -81,11 +81,11 @@ def draw_one_key(board: Board) -> None:
 
 
 def draw_trays(board: Board) -> None:
-    steps, each = N // BLOCK, BLOCK * HEAD_DIM // THREADS
-    loads = each * BYTES // LOAD_BYTES
+    steps, numbers_per_thread = N // BLOCK, BLOCK * HEAD_DIM // THREADS
+    loads = numbers_per_thread * BYTES // LOAD_BYTES
     board.step(
         f"The same keys in trays of {BLOCK}: {steps} steps over {N} places are {steps * N}. A thread needs {loads} "
-        f"loads of {LOAD_BYTES} bytes for what took {each} loads of {BYTES}."
+        f"loads of {LOAD_BYTES} bytes for what took {numbers_per_thread} loads of {BYTES}."
     )
     board.erase("one")
     with board.group("trays"):
@@ -100,7 +100,7 @@ def draw_trays(board: Board) -> None:
             board.write(20, 146, f"{N} ÷ {BLOCK} = {steps} steps", at="left")
             board.write(20, 176, f"{steps} · {N} = {steps * N} places", 1.1, at="left")
         board.line((20, 198), (460, 198))
-        board.write(20, 224, f"a thread: {each} loads of {BYTES} bytes", 0.95, at="left")
+        board.write(20, 224, f"a thread: {numbers_per_thread} loads of {BYTES} bytes", 0.95, at="left")
         with board.withhold():
             board.write(42, 250, f"→ {loads} loads of {LOAD_BYTES} bytes", 0.95, at="left")
 
@@ -120,13 +120,13 @@ def draw_tile(board: Board) -> None:
         board.write(16, 47, "q", at="left")
         for block, top in enumerate(BLOCK_TOPS_Y):
             keys = [*KEYS[2 * block : 2 * block + 2]]
-            own = slice(2 * block, 2 * block + len(keys))
+            in_block = slice(2 * block, 2 * block + len(keys))
             board.matrix(36, top, [*keys, *[("-", "-")] * (2 - len(keys))], h=28)
             if block:
                 with board.withhold():
-                    draw_sums(board, top, key_products[own], sums[own], row[own])
+                    draw_sums(board, top, key_products[in_block], sums[in_block], row[in_block])
             else:
-                draw_sums(board, top, key_products[own], sums[own], row[own])
+                draw_sums(board, top, key_products[in_block], sums[in_block], row[in_block])
 
 
 def draw_sums(board: Board, top: float, key_products: list[list[int]], sums: list[int], row: list[float]) -> None:
@@ -139,10 +139,10 @@ def draw_sums(board: Board, top: float, key_products: list[list[int]], sums: lis
 
 
 def draw_absent_key(board: Board) -> None:
-    stolen, terms = weights(1)[-1], [math.exp(score) for score in (*scores(), 0.0)]
+    padding_weight, terms = weights(1)[-1], [math.exp(score) for score in (*scores(), 0.0)]
     board.step(
         "In the row that holds no key the load brings 0, which is struck out for minus infinity. Below: with 0 the "
-        f"exponentials add up to {sum(terms):.2f}, and 1 of them, {stolen:.0%}, goes to nobody."
+        f"exponentials add up to {sum(terms):.2f}, and 1 of them, {padding_weight:.0%}, goes to nobody."
     )
     y = BLOCK_TOPS_Y[1] + 42
     with board.group("nobody"):
@@ -151,7 +151,7 @@ def draw_absent_key(board: Board) -> None:
             board.strike(298, y + 9, 322, y - 9)
             board.write(410, y, "−∞", 1.1)
             board.write(16, 256, "with 0:  e^{0} = 1", 0.9, at="left")
-            board.write(184, 256, f"1 ÷ {sum(terms):.2f} = {100 * stolen:.0f} % to nobody", 0.9, at="left")
+            board.write(184, 256, f"1 ÷ {sum(terms):.2f} = {100 * padding_weight:.0f} % to nobody", 0.9, at="left")
 
 
 def draw_column_sums(board: Board) -> None:
@@ -168,14 +168,14 @@ def draw_column_sums(board: Board) -> None:
         for x, head in zip((58, 158, 300), ("shares", "values", "share · value"), strict=True):
             board.write(x, 54, head, 0.8)
         for block, top in enumerate((72, 160)):
-            own = slice(2 * block, 2 * block + 2)
-            values, parts = [*VALUES[own]], rounded_weights[own]
+            in_block = slice(2 * block, 2 * block + 2)
+            values, parts = [*VALUES[in_block]], rounded_weights[in_block]
             absent = 2 - len(values)
             board.matrix(36, top, [*([f"{part:g}"] for part in parts), *[["0"]] * absent], w=36, h=26)
             board.matrix(112, top, [*values, *[("-", "-")] * absent], w=40, h=26)
-            weighed = [[f"{part * v:g}" for v in value] for part, value in zip(parts, values, strict=True)]
+            terms = [[f"{part * v:g}" for v in value] for part, value in zip(parts, values, strict=True)]
             with board.withhold() if block else nullcontext():
-                board.matrix(254, top, [*weighed, *[("0", "0")] * absent], w=40, h=26)
+                board.matrix(254, top, [*terms, *[("0", "0")] * absent], w=40, h=26)
             with board.withhold():
                 board.arrow(364, top + 4, 364, top + 50)
                 board.write(412, top + 26, vector(outputs[block]))
@@ -184,16 +184,16 @@ def draw_column_sums(board: Board) -> None:
 
 
 def work_and_rates() -> tuple[float, float, float, float]:
-    """What all queries of the ladder's run ask for at d = 128: FLOP, the FLOP/s of plain lanes; bytes, those of L2."""
+    """Of the ladder's run at d = 128: FLOP, and FLOP/s of the FP32 lanes; bytes asked of L2, and its bandwidth."""
     heads, batch = LADDER_WIDTH // HEAD_DIM, LADDER_TOKENS // N
-    asked = requested_bytes(N, HEAD_DIM, BYTES, 1, heads, batch) - qkvo_bytes(N, HEAD_DIM, BYTES, heads, batch) // 2
+    l2_bytes = requested_bytes(N, HEAD_DIM, BYTES, 1, heads, batch) - qkvo_bytes(N, HEAD_DIM, BYTES, heads, batch) // 2
     clock = round(median(row["clock"] for row in records.table("what_is_busy", "busy")), 2)
     lanes = H100["sms"].value * H100["fp32 lanes"].value * clock * 1e9
     (l2,) = [row["speed"] for row in records.table("l2_speed", "sizes") if row["size"] == 16]
     return (
         attention_flops(N, HEAD_DIM, heads, batch),
         lanes,
-        asked,
+        l2_bytes,
         round(l2, 1) * 1e12,  # as it stands at the board
     )
 
@@ -210,11 +210,11 @@ def draw_ladder(board: Board) -> None:
         if (row["form"], row["n"], row["head_dim"]) == ("key_blocks", N, HEAD_DIM)
     ]
     times = {name: medians[form] for form, name in RUNGS.items()}
-    flop, lanes, asked, l2 = work_and_rates()
+    flop, lane_flops, l2_bytes, l2_bandwidth = work_and_rates()
     times_text = ", ".join(f"{name} {time:.3g} ms" for name, time in times.items())
     board.step(
         f"The ladder, slowest on top, bars to scale: {times_text}. Below, two divisions: multiplying would take "
-        f"{1e3 * flop / lanes:.2f} ms, bringing {1e3 * asked / l2:.1f}. "
+        f"{1e3 * flop / lane_flops:.2f} ms, bringing {1e3 * l2_bytes / l2_bandwidth:.1f}. "
         f"One unit is busy {20 * unit / 100:.0f} of 20 clocks."
     )
     board.erase("down")
@@ -229,11 +229,11 @@ def draw_ladder(board: Board) -> None:
             board.write(156 + length, y, f"{time:.1f} ms" if time > 2 else f"{time:.2f} ms", 0.85, at="left")
         board.line((244, 112), (254, 112), (254, 158), (244, 158))
         board.write(264, 135, "write the square", 0.85, at="left")
-        board.write(16, 192, f"multiply: {flop / 1e9:.1f} GFLOP ÷ {lanes / 1e12:.0f} TFLOP/s", 0.8, at="left")
-        board.write(16, 220, f"bring: {asked / 1e9:.1f} GB ÷ {l2 / 1e12:.1f} TB/s", 0.8, at="left")
+        board.write(16, 192, f"multiply: {flop / 1e9:.1f} GFLOP ÷ {lane_flops / 1e12:.0f} TFLOP/s", 0.8, at="left")
+        board.write(16, 220, f"bring: {l2_bytes / 1e9:.1f} GB ÷ {l2_bandwidth / 1e12:.1f} TB/s", 0.8, at="left")
         with board.withhold():
-            board.write(464, 192, f"= {1e3 * flop / lanes:.2f} ms", 0.8, at="right")
-            board.write(464, 220, f"= {1e3 * asked / l2:.1f} ms", 0.8, at="right")
+            board.write(464, 192, f"= {1e3 * flop / lane_flops:.2f} ms", 0.8, at="right")
+            board.write(464, 220, f"= {1e3 * l2_bytes / l2_bandwidth:.1f} ms", 0.8, at="right")
             board.write(16, 250, f"one unit is busy in {20 * unit / 100:.0f} of 20 clocks", 0.9, at="left")
 
 
@@ -259,11 +259,11 @@ def draw_shared_key(board: Board) -> None:
 
 
 def draw_strip(board: Board) -> None:
-    whole, registers = STRIP_QUERIES * STRIP_KEYS * 4, int(H100["registers per SM"].value)
-    rows = registers // (STRIP_KEYS * 4)
+    strip_bytes, register_bytes = STRIP_QUERIES * STRIP_KEYS * 4, int(H100["registers per SM"].value)
+    rows = register_bytes // (STRIP_KEYS * 4)
     board.step(
-        f"A strip of {STRIP_QUERIES} rows by {STRIP_KEYS} scores, {whole >> 20} MiB, with {rows} of its rows shaded: "
-        f"{registers >> 10} KiB, all the registers of an SM."
+        f"A strip of {STRIP_QUERIES} rows by {STRIP_KEYS} scores, {strip_bytes >> 20} MiB, with {rows} of its rows "
+        f"shaded: {register_bytes >> 10} KiB, all the registers of an SM."
     )
     board.erase("sharing")
     left, top, width, height = 90, 66, 360, 128
@@ -276,5 +276,5 @@ def draw_strip(board: Board) -> None:
     with board.withhold():
         board.line((left, top + shaded), (left + width, top + shaded))
         board.hatch(left, top, width, shaded, gap=8)
-        board.write(320, 144, f"= {whole >> 20} MiB", 0.95, at="left")
-        board.write(left, 226, f"registers of an SM: {registers >> 10} KiB, {rows} rows", 0.9, at="left")
+        board.write(320, 144, f"= {strip_bytes >> 20} MiB", 0.95, at="left")
+        board.write(left, 226, f"registers of an SM: {register_bytes >> 10} KiB, {rows} rows", 0.9, at="left")

@@ -13,10 +13,10 @@ from kernels.first.key_blocks import BLOCK_K, key_blocks_attention
 from kernels.softmax import safe_softmax
 from scripts.chapters.blocks_of_keys.worked import KEYS, QUERY, STRIP_KEYS, STRIP_QUERIES, VALUES, N
 from scripts.chapters.demo import DEVICE, percents, table, vector
-from scripts.chapters.three_matmuls.worked import number
+from scripts.chapters.three_matmuls.worked import number_text
 
 SNIPPET = "key_blocks"
-SIZE = 2  # keys of a block at the board
+BOARD_BLOCK = 2  # keys of a block at the board
 
 
 def lines() -> Iterator[str]:
@@ -28,26 +28,27 @@ def lines() -> Iterator[str]:
     yield ""
     query, keys, values = (torch.tensor(rows, dtype=torch.float64, device=DEVICE) for rows in (QUERY, KEYS, VALUES))
     scores = keys @ query / sqrt(len(query))
-    written = safe_softmax(scores).round(decimals=1)  # as at the board
+    rounded_weights = safe_softmax(scores).round(decimals=1)  # as at the board
     rows = []
-    for at in range(0, len(KEYS), SIZE):
-        block, none = slice(at, at + SIZE), at + SIZE - len(KEYS)  # how many places have no key
-        products = " ".join([*map(vector, keys[block] * query), *["-"] * none])
-        masked = torch.nn.functional.pad(scores[block], (0, max(none, 0)), value=-torch.inf)
-        shares = torch.nn.functional.pad(written[block], (0, max(none, 0)))
+    for begin in range(0, len(KEYS), BOARD_BLOCK):
+        end = begin + BOARD_BLOCK
+        block, padding = slice(begin, end), end - len(KEYS)  # padding: how many places have no key
+        products = " ".join([*map(vector, keys[block] * query), *["-"] * padding])
+        masked = torch.nn.functional.pad(scores[block], (0, max(padding, 0)), value=-torch.inf)
+        shares = torch.nn.functional.pad(rounded_weights[block], (0, max(padding, 0)))
         cells = [products, scores_text(keys[block] @ query), scores_text(masked), percents(shares)]
-        rows.append([at // SIZE + 1, *cells, vector(written[block] @ values[block])])
+        rows.append([begin // BOARD_BLOCK + 1, *cells, vector(rounded_weights[block] @ values[block])])
     yield from table(["block", "products", "sums", "÷ √2", "shares", "blend"], *rows)
     q, k, v = (x.float().view(1, 1, -1, x.shape[-1]) for x in (query, keys, values))
     output = key_blocks_attention(q, k, v)[0, 0, 0]
     yield f"the kernel, to whole numbers: {vector(output.round())}"
     with_zero = torch.cat([scores, scores.new_zeros(1)])
-    nobody = safe_softmax(with_zero)[-1]
-    yield f"with 0 for -∞: the exponentials add up to {with_zero.exp().sum():.2f}, {100 * nobody:.0f} % to nobody"
-    strip, registers = STRIP_QUERIES * STRIP_KEYS * 4, H100["registers per SM"].value
-    rows = registers // (STRIP_KEYS * 4)
-    yield f"the strip: {mib(strip):.0f} MiB; registers {registers / 2**10:.0f} KiB, {rows:.0f} rows"
+    total, percent = with_zero.exp().sum(), 100 * safe_softmax(with_zero)[-1]
+    yield f"with 0 for -∞: the exponentials add up to {total:.2f}, {percent:.0f} % to nobody"
+    strip_bytes, register_bytes = STRIP_QUERIES * STRIP_KEYS * 4, H100["registers per SM"].value
+    rows = register_bytes // (STRIP_KEYS * 4)
+    yield f"the strip: {mib(strip_bytes):.0f} MiB; registers {register_bytes / 2**10:.0f} KiB, {rows:.0f} rows"
 
 
 def scores_text(numbers: torch.Tensor) -> str:
-    return " ".join(number(value) if value > -torch.inf else "-∞" for value in numbers.tolist())
+    return " ".join(number_text(value) if value > -torch.inf else "-∞" for value in numbers.tolist())

@@ -21,15 +21,15 @@ def worksheet(draw: random.Random) -> Worksheet | None:
     products = [[a * b for a, b in zip(query, key, strict=True)] for key in keys]
     dots = [sum(product) for product in products]
     output, terms = output_of_dots(dots, values), [POWERS[dot] for dot in dots]
-    nobody = round(100 / (sum(terms) + 1))
+    padding_share = round(100 / (sum(terms) + 1))
     if not output or len(set(dots)) < 2 or len(set(values)) < 2 or len(set(keys)) < 3:
         return None
-    if nobody != round(100 / (sum(math.exp(dot / math.sqrt(2)) for dot in dots) + 1)):
+    if padding_share != round(100 / (sum(math.exp(dot / math.sqrt(2)) for dot in dots) + 1)):
         return None
     shares = percent(terms)
-    brought = [[share * each / 100 for each in value] for share, value in zip(shares, values, strict=True)]
-    first = [sum(column) for column in zip(*brought[:2], strict=True)]
-    cells = zip(products, [SCORES[dot] for dot in dots], terms, shares, brought, strict=True)
+    weighted_values = [[share * each / 100 for each in value] for share, value in zip(shares, values, strict=True)]
+    first_output = [sum(column) for column in zip(*weighted_values[:2], strict=True)]
+    cells = zip(products, [SCORES[dot] for dot in dots], terms, shares, weighted_values, strict=True)
     return Worksheet(
         title="A tile of two keys at a time",
         given=[
@@ -52,12 +52,12 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         questions=[
             (
                 "What does each block bring, summed down the columns, and what is the output?",
-                f"{list_text(first)} + {list_text(brought[2])} = {list_text(output)}",
+                f"{list_text(first_output)} + {list_text(weighted_values[2])} = {list_text(output)}",
             ),
             (
                 "Somebody leaves 0 in the place of -∞. What do the four exponentials add up to, and what share goes to "
                 "the row that holds no key?",
-                f"{sum(terms) + 1:.2f}, {nobody} %",
+                f"{sum(terms) + 1:.2f}, {padding_share} %",
             ),
             *count_questions(draw),
         ],
@@ -67,8 +67,8 @@ def worksheet(draw: random.Random) -> Worksheet | None:
 def count_questions(draw: random.Random) -> list[tuple[str, str]]:
     n, block = 2 ** draw.randint(8, 12), 2 ** draw.randint(4, 7)
     words, d, queries = 2 ** draw.randint(11, 15), 2 ** draw.randint(6, 8), 2 ** draw.randint(4, 7)
-    both, registers = qkvo_bytes(words, d, 2) // 2, int(H100["registers per SM"].value)
-    each, shared = (requested_bytes(words, d, 2, size) - both for size in (1, queries))
+    kv_bytes, registers = qkvo_bytes(words, d, 2) // 2, int(H100["registers per SM"].value)
+    bytes_one_query, bytes_many_queries = (requested_bytes(words, d, 2, size) - kv_bytes for size in (1, queries))
     return [
         (
             f"{n} keys, in blocks of {block}: how often does the loop go round, and over how many places does a query "
@@ -78,7 +78,7 @@ def count_questions(draw: random.Random) -> list[tuple[str, str]]:
         (
             f"K and V of one head of {with_commas(words)} words, d = {d}, in 16 bits: how large are they? How much of "
             f"them do all programs together ask for, with one query each, and with {queries} queries each?",
-            f"{bytes_text(both)}; {bytes_text(each)}; {bytes_text(shared)}",
+            f"{bytes_text(kv_bytes)}; {bytes_text(bytes_one_query)}; {bytes_text(bytes_many_queries)}",
         ),
         (
             f"How large is one query's row of {with_commas(words)} scores in FP32, and how many such rows fit into the "

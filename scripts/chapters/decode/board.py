@@ -21,7 +21,7 @@ from scripts.chapters.decode.worked import (
     QUERY,
     TOKENS,
     VALUES,
-    attend,
+    partial_of,
     rescaled_sums,
     vector,
 )
@@ -91,23 +91,23 @@ def draw_cache(board: Board) -> None:
 
 
 def draw_hand_computation(board: Board) -> None:
-    whole = attend(0, len(KEYS), reference=0)
+    full = partial_of(0, len(KEYS), reference=0)
     board.step(
-        f"A table of four tokens with the query {vector(QUERY)}: scores {vector(whole.scores)}, powers of 2 "
-        f"{vector(whole.terms)}, together {whole.total:g}, values, and the output {vector(whole.output)}. Beside it a "
+        f"A table of four tokens with the query {vector(QUERY)}: scores {vector(full.scores)}, powers of 2 "
+        f"{vector(full.terms)}, together {full.total:g}, values, and the output {vector(full.output)}. Beside it a "
         "causal triangle whose last row, the newest token's, is full."
     )
     board.erase()
     board.write(22, 32, f"q = {vector(QUERY)}", 1, at="left")
-    rows = (("key", map(vector, KEYS)), ("score", whole.scores), ("2^{s}", whole.terms), ("value", map(vector, VALUES)))
+    rows = (("key", map(vector, KEYS)), ("score", full.scores), ("2^{s}", full.terms), ("value", map(vector, VALUES)))
     for i, (name, cells) in enumerate(rows):
         board.write(22, 74 + 34 * i, name, 0.9, at="left")
         for j, cell in enumerate(cells):
             board.write(104 + 64 * j, 74 + 34 * i, cell if isinstance(cell, str) else f"{cell:g}", 0.9)
-    board.write(332, 142, f"Σ {whole.total:g}", 0.9, at="left")
-    board.write(22, 230, f"{vector(whole.blend)} ÷ {whole.total:g}", 1, at="left")
+    board.write(332, 142, f"Σ {full.total:g}", 0.9, at="left")
+    board.write(22, 230, f"{vector(full.blend)} ÷ {full.total:g}", 1, at="left")
     with board.withhold():
-        board.write(180, 230, f"= {vector(whole.output)}", 1.1, at="left")
+        board.write(180, 230, f"= {vector(full.output)}", 1.1, at="left")
     board.grid(392, 34, 4, 4, 18, 18)
     for row in range(4):
         board.hatch(392, 34 + 18 * row, 18 * (row + 1), 18, gap=9)
@@ -136,12 +136,13 @@ def draw_shared_weights(board: Board) -> None:
 
 
 def draw_cache_size(board: Board) -> None:
-    token = 2 * LAYERS * KV_HEADS * HEAD_DIM * BYTES
-    whole = LONG_TOKENS * token
+    token_bytes = 2 * LAYERS * KV_HEADS * HEAD_DIM * BYTES
+    cache_bytes = LONG_TOKENS * token_bytes
+    read_ms = f"{1e3 * cache_bytes / H100['hbm bandwidth'].value:.2f} ms"
     board.step(
         f"Llama 3 8B: 2 times {LAYERS} layers times {KV_HEADS} heads times {HEAD_DIM} numbers times {BYTES} bytes is "
-        f"{token // 1024} KiB a token. 8192 tokens are {8192 * token // 2**30} GiB, {LONG_TOKENS:,} are "
-        f"{whole // 2**30} GiB, which takes an H100 {1e3 * whole / H100['hbm bandwidth'].value:.2f} ms to read."
+        f"{token_bytes // 1024} KiB a token. 8192 tokens are {8192 * token_bytes // 2**30} GiB, {LONG_TOKENS:,} are "
+        f"{cache_bytes // 2**30} GiB, which takes an H100 {read_ms} to read."
     )
     board.erase()
     board.write(22, 30, "Llama 3 8B, one token:", 0.9, at="left")
@@ -151,15 +152,15 @@ def draw_cache_size(board: Board) -> None:
         board.write(44 + 64 * i, 96, name, 0.75)
         if i:
             board.write(12 + 64 * i, 70, "·", 1.1)
-    board.write(345, 70, f"= {token // 1024} KiB", 1.1, at="left")
+    board.write(345, 70, f"= {token_bytes // 1024} KiB", 1.1, at="left")
     board.write(22, 144, "8192 tokens", 0.95, at="left")
     board.write(22, 180, f"{LONG_TOKENS:,} tokens", 0.95, at="left")
     board.write(22, 210, "H100:", 0.75, at="left")
     board.write(22, 236, f"÷ {H100['hbm bandwidth'].value / 1e12:.2f} TB/s", 0.95, at="left")
     with board.withhold():
-        board.write(200, 144, f"{8192 * token // 2**30} GiB", 0.95, at="left")
-        board.write(200, 180, f"{whole // 2**30} GiB = {whole / 1e9:.1f} GB", 0.95, at="left")
-        board.write(200, 236, f"{1e3 * whole / H100['hbm bandwidth'].value:.2f} ms a step, at least", 0.95, at="left")
+        board.write(200, 144, f"{8192 * token_bytes // 2**30} GiB", 0.95, at="left")
+        board.write(200, 180, f"{cache_bytes // 2**30} GiB = {cache_bytes / 1e9:.1f} GB", 0.95, at="left")
+        board.write(200, 236, f"{read_ms} a step, at least", 0.95, at="left")
 
 
 def draw_pages(board: Board) -> None:
@@ -187,7 +188,7 @@ def draw_pages(board: Board) -> None:
 
 
 def draw_split(board: Board) -> None:
-    parts, whole = [attend(0, 2), attend(2, 4)], attend(0, 4)
+    parts, merged = [partial_of(0, 2), partial_of(2, 4)], partial_of(0, 4)
     ratio = rescaled_sums(*parts)
     sms = int(H100["sms"].value)
     board.step(
@@ -198,7 +199,7 @@ def draw_split(board: Board) -> None:
             for i, p in enumerate(parts)
         )
         + f" Below: their sums are worth {ratio[0]:g} to {ratio[1]:g}, so a third and two thirds: "
-        f"{vector(whole.output)}."
+        f"{vector(merged.output)}."
     )
     board.erase()
     board.write(24, 24, f"{KV_HEADS} heads of keys, {sms} SMs: {100 * KV_HEADS / sms:.0f} %", 0.9, at="left")
@@ -222,7 +223,7 @@ def draw_split(board: Board) -> None:
         )
         board.write(200, 214, f"{ratio[0]:g} to {ratio[1]:g} = 1 to {ratio[1] / ratio[0]:g}", 0.9, at="left")
         blend = f"1/3 · {vector(parts[0].output)} + 2/3 · {vector(parts[1].output)}"
-        board.write(24, 246, f"{blend} = {vector(whole.output)}", 1, at="left")
+        board.write(24, 246, f"{blend} = {vector(merged.output)}", 1, at="left")
 
 
 def draw_bills(board: Board) -> None:
@@ -282,13 +283,13 @@ def draw_points(board: Board) -> None:
 
 
 def draw_demo_ticks(board: Board) -> None:
-    parts, first = [attend(0, 2), attend(2, 4)], attend(0, 1)
+    parts, first = [partial_of(0, 2), partial_of(2, 4)], partial_of(0, 1)
     board.step(
         f"Ticks behind {vector(parts[0].output)}, {vector(parts[1].output)} and the merged "
-        f"{vector(attend(0, 4).output)}, which the demo has printed, and behind is_causal, {vector(first.output)}."
+        f"{vector(partial_of(0, 4).output)}, which the demo has printed, and behind is_causal, {vector(first.output)}."
     )
     board.erase()
-    outputs = {"program 0": parts[0].output, "program 1": parts[1].output, "merged": attend(0, 4).output}
+    outputs = {"program 0": parts[0].output, "program 1": parts[1].output, "merged": partial_of(0, 4).output}
     for i, (name, output) in enumerate([*outputs.items(), ("is_causal", first.output)]):
         y = 50 + 48 * i + (14 if i == 3 else 0)
         board.write(60, y, name, 1, at="left")

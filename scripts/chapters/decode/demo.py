@@ -36,22 +36,22 @@ MIN_HEAD_DIM = 16  # the fewest numbers that a row of the cache has: ours are 2,
 def lines() -> Iterator[str]:
     query, keys, values = (torch.tensor(rows, dtype=torch.float32) for rows in ([QUERY], KEYS, VALUES))
     parts = [slice(0, 2), slice(2, 4)]
-    found = [attend_part(query, keys[part], values[part]) for part in parts]
-    out, _ = merge(*found[0], *found[1])
+    partials = [attend_part(query, keys[part], values[part]) for part in parts]
+    out, _ = merge(*partials[0], *partials[1])
     states = [OnlineSoftmax.empty().update(keys[part] @ query[0] * SCALE) for part in parts]
-    whole = states[0].merge(states[1])
-    worth = [(state.running_sum * (state.running_max - whole.running_max).exp()).item() for state in states]
-    weighed = " + ".join(
-        f"{round(3 * each / sum(worth))}/3 · {in_fp16(output)}" for each, (output, _) in zip(worth, found, strict=True)
+    merged = states[0].merge(states[1])
+    sums = [(state.running_sum * (state.running_max - merged.running_max).exp()).item() for state in states]
+    weighted_text = " + ".join(
+        f"{round(3 * each / sum(sums))}/3 · {in_fp16(output)}" for each, (output, _) in zip(sums, partials, strict=True)
     )
-    yield f"Two programs, one answer: {weighed} = {in_fp16(out)}."
+    yield f"Two programs, one answer: {weighted_text} = {in_fp16(out)}."
     yield ""
     rows = [
-        [number, *state_cells(state, keys[part] @ query[0], values[part]), in_fp16(found[number][0])]
+        [number, *state_cells(state, keys[part] @ query[0], values[part]), in_fp16(partials[number][0])]
         for number, (state, part) in enumerate(zip(states, parts, strict=True))
     ]
     yield from table(["program", "scores", "max", "sum", "blend", "output"], *rows)
-    yield f"at maximum {whole.running_max / SCALE:g}: {' to '.join(map(plain, worth))}"
+    yield f"at maximum {merged.running_max / SCALE:g}: {' to '.join(map(plain, sums))}"
     yield f"all four at once, by the kernel: {in_fp16(attend_part(query, keys, values)[0])}"
     yield f"is_causal: {vector(attention(query, keys, values, scale=SCALE, is_causal=True)[0])}"
     yield ""

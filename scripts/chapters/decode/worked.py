@@ -15,7 +15,7 @@ VALUES = ((9, 0), (0, 9), (9, 0), (0, 9))
 
 
 @dataclass(frozen=True)
-class Part:
+class Partial:
     """What one program finds in its tokens, in powers of 2."""
 
     scores: list[int]
@@ -29,16 +29,16 @@ class Part:
         return [number / self.total for number in self.blend]
 
 
-def attend(begin: int, end: int, reference: int | None = None) -> Part:
-    """Tokens begin to end; measured from ``reference``, from their own maximum if there is none."""
+def partial_of(begin: int, end: int, reference: int | None = None) -> Partial:
+    """Attention over these tokens, with terms measured from ``reference``, or else from their own maximum."""
     scores = [sum(q * k for q, k in zip(QUERY, key, strict=True)) for key in KEYS[begin:end]]
     top = max(scores)
     terms = [2.0 ** (score - (top if reference is None else reference)) for score in scores]
     blend = [sum(t * v[i] for t, v in zip(terms, VALUES[begin:end], strict=True)) for i in (0, 1)]
-    return Part(scores, terms, top, sum(terms), blend)
+    return Partial(scores, terms, top, sum(terms), blend)
 
 
-def rescaled_sums(one: Part, other: Part) -> list[float]:
+def rescaled_sums(one: Partial, other: Partial) -> list[float]:
     """What the two parts' sums are worth at the larger maximum."""
     top = max(one.maximum, other.maximum)
     return [each.total * 2.0 ** (each.maximum - top) for each in (one, other)]

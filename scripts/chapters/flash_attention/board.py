@@ -51,11 +51,11 @@ def block_states(query: Sequence[int]) -> list[State]:
         keys, values = K[first : first + BLOCK], V[first : first + BLOCK]
         dots = [dot(query, key) for key in keys]
         top = max(dots + [state.maximum for state in states[-1:]])
-        marks = [power_of_two(each - top) for each in dots]
-        total, blend = sum(marks), [dot(marks, column) for column in zip(*values, strict=True)]
+        terms = [power_of_two(each - top) for each in dots]
+        total, blend = sum(terms), [dot(terms, column) for column in zip(*values, strict=True)]
         for old in states[-1:]:
-            shrinks = power_of_two(old.maximum - top)
-            total, blend = total + shrinks * old.total, [b + shrinks * o for b, o in zip(blend, old.blend, strict=True)]
+            factor = power_of_two(old.maximum - top)
+            total, blend = total + factor * old.total, [b + factor * o for b, o in zip(blend, old.blend, strict=True)]
         states.append(State(top, total, blend))
     return states
 
@@ -80,12 +80,12 @@ def gradient_row(query: int) -> GradientRow:
     return GradientRow(weights, dp, average, excess, [p * a for p, a in zip(weights, excess, strict=True)])
 
 
-def number(number: float | Fraction) -> str:
+def number_text(number: float | Fraction) -> str:
     return f"{float(number):.4g}"
 
 
 def vector(numbers: Sequence) -> str:
-    return "[" + ", ".join(map(number, numbers)) + "]"
+    return "[" + ", ".join(map(number_text, numbers)) + "]"
 
 
 def board() -> Board:
@@ -115,7 +115,7 @@ def draw_belt(board: Board) -> None:
 def draw_states(board: Board) -> None:
     rows = [block_states(query) for query in Q]
     states_text = "; ".join(
-        f"query {i}: " + ", then ".join(f"{s.maximum}, {number(s.total)}, {vector(s.blend)}" for s in states)
+        f"query {i}: " + ", then ".join(f"{s.maximum}, {number_text(s.total)}, {vector(s.blend)}" for s in states)
         for i, states in enumerate(rows, 1)
     )
     board.step(
@@ -134,7 +134,7 @@ def draw_states(board: Board) -> None:
     for i, (query, states) in enumerate(zip(Q, rows, strict=True)):
         cells = [vector(query)]
         for state in states:
-            cells += [state.maximum, number(state.total), vector(state.blend)]
+            cells += [state.maximum, number_text(state.total), vector(state.blend)]
         with board.withhold() if i else nullcontext():
             board.table(42, 120 + 36 * i, [cells], widths, size=0.8)
             board.write(206 + 110 * i, 242, vector(states[-1].output), 0.9)
@@ -144,29 +144,31 @@ def draw_states(board: Board) -> None:
 
 
 def draw_tile(board: Board) -> None:
-    width, high, strip, small = 400, 70, BLOCK_Q * N * 4, BLOCK_Q * BLOCK_K * 4
+    width, height, strip_bytes, tile_bytes = 400, 70, BLOCK_Q * N * 4, BLOCK_Q * BLOCK_K * 4
     board.step(
-        f"A dashed strip of 64 rows by 8192 scores, {mib(strip):.0f} MiB, and in it, drawn to scale, a narrow shaded "
-        f"tile of 64 by 128, {small // 2**10} KiB. Below: a query leaves {HEAD_DIM * BYTES + 4} bytes behind."
+        f"A dashed strip of 64 rows by 8192 scores, {mib(strip_bytes):.0f} MiB, and in it, drawn to scale, a narrow "
+        f"shaded tile of 64 by 128, {tile_bytes // 2**10} KiB. Below: a query leaves {HEAD_DIM * BYTES + 4} bytes "
+        "behind."
     )
     board.erase()
-    board.write(40, 26, f"strip: {BLOCK_Q} × {N} · 4 B = {mib(strip):.0f} MiB", 0.95, at="left")
-    board.line((40, 46), (40 + width, 46), (40 + width, 46 + high), (40, 46 + high), (40, 46), dashed=True)
-    board.box(160, 46, width * BLOCK_K / N, high)
-    board.hatch(160, 46, width * BLOCK_K / N, high, gap=6)
+    board.write(40, 26, f"strip: {BLOCK_Q} × {N} · 4 B = {mib(strip_bytes):.0f} MiB", 0.95, at="left")
+    board.line((40, 46), (40 + width, 46), (40 + width, 46 + height), (40, 46 + height), (40, 46), dashed=True)
+    board.box(160, 46, width * BLOCK_K / N, height)
+    board.hatch(160, 46, width * BLOCK_K / N, height, gap=6)
     board.write(320, 82, "never there", 0.95)
     board.arrow(190, 144, 167, 120)
-    board.write(40, 158, f"tile: {BLOCK_Q} × {BLOCK_K} · 4 B = {small // 2**10} KiB", 0.95, at="left")
+    board.write(40, 158, f"tile: {BLOCK_Q} × {BLOCK_K} · 4 B = {tile_bytes // 2**10} KiB", 0.95, at="left")
     board.write(40, 204, "a query leaves: output, one FP32 number", 0.85, at="left")
     with board.withhold():
         board.write(40, 236, f"{HEAD_DIM} · {BYTES} B + 4 B = {HEAD_DIM * BYTES + 4} B, whatever N", 0.85, at="left")
 
 
 def draw_causal_tiles(board: Board) -> None:
-    read = BLOCKS * (BLOCKS + 1) // 2
+    tiles_read = BLOCKS * (BLOCKS + 1) // 2
     board.step(
         "A grid of four by four tiles, queries down and keys across. Above the diagonal the tiles are struck out, on "
-        f"it they are hatched, below it whole. Beside it: of 40 blocks each way {read} of {BLOCKS**2} tiles are read."
+        f"it they are hatched, below it whole. Beside it: of 40 blocks each way {tiles_read} of {BLOCKS**2} tiles are "
+        "read."
     )
     board.erase()
     left, top, side = 80, 40, 48
@@ -181,8 +183,8 @@ def draw_causal_tiles(board: Board) -> None:
             board.hatch(left + i * side, top + i * side, side, side)
         for i, text in enumerate(("above: never read", "on it: masked", "below: whole")):
             board.write(292, 58 + 30 * i, text, 0.85, at="left")
-        board.write(292, 166, f"{BLOCKS} · {BLOCKS + 1} ÷ 2 = {read}", 0.9, at="left")
-        board.write(292, 194, f"of {BLOCKS**2}:  {100 * read / BLOCKS**2:.0f} %", 0.9, at="left")
+        board.write(292, 166, f"{BLOCKS} · {BLOCKS + 1} ÷ 2 = {tiles_read}", 0.9, at="left")
+        board.write(292, 194, f"of {BLOCKS**2}:  {100 * tiles_read / BLOCKS**2:.0f} %", 0.9, at="left")
 
 
 def draw_traffic(board: Board) -> None:
@@ -214,38 +216,40 @@ def draw_lse(board: Board) -> None:
     last = block_states(Q[1])[-1]
     dots = [dot(Q[1], key) for key in K]
     weights = [power_of_two(each) / power_of_two(round(last.lse)) for each in dots]
+    lse = number_text(last.lse)
     board.step(
-        f"Query 2: maximum {last.maximum} and sum {number(last.total)} become one number, lse {number(last.lse)}. A "
-        f"share is 2 to the power of its dot product minus {number(last.lse)}: {', '.join(map(number, weights))}."
+        f"Query 2: maximum {last.maximum} and sum {number_text(last.total)} become one number, lse {lse}. A share is 2 "
+        f"to the power of its dot product minus {lse}: {', '.join(map(number_text, weights))}."
     )
     board.erase()
-    board.write(30, 34, f"query 2:   max {last.maximum},  sum {number(last.total)}", 1, at="left")
-    end = board.write(30, 78, f"lse = {last.maximum} + log_{{2}} {number(last.total)} =", 1.15, at="left")[2]
-    board.write(end + 22, 78, number(last.lse), 1.15)
+    board.write(30, 34, f"query 2:   max {last.maximum},  sum {number_text(last.total)}", 1, at="left")
+    end = board.write(30, 78, f"lse = {last.maximum} + log_{{2}} {number_text(last.total)} =", 1.15, at="left")[2]
+    board.write(end + 22, 78, lse, 1.15)
     board.ring(end + 22, 78, 36, 34)
     board.write(30, 134, "dot products", 0.9, at="left")
     for i, (each, weight) in enumerate(zip(dots, weights, strict=True)):
         x = 220 + 90 * i
         board.write(x, 134, str(each), 1)
-        board.write(x, 172, f"2^{{{each} - {number(last.lse)}}}", 1.1)
+        board.write(x, 172, f"2^{{{each} - {lse}}}", 1.1)
         with board.withhold():
-            board.write(x, 212, number(weight), 1)
+            board.write(x, 212, number_text(weight), 1)
     board.write(30, 172, "share", 0.9, at="left")
     board.write(30, 250, "no maximum, no sum, any order", 0.85, at="left")
 
 
 def draw_gradient_row(board: Board, query: int, row: GradientRow, begin: int = 0, end: int = 5) -> None:
     """A row of the table of step 7 and 8, or some of its columns; 0 is its first."""
-    cells = [query + 1, *(", ".join(map(number, each)) for each in (row.dp, [row.average], row.excess, row.ds))]
+    cells = [query + 1, *(", ".join(map(number_text, each)) for each in (row.dp, [row.average], row.excess, row.ds))]
     board.table(30 + sum(COLUMN_WIDTHS[:begin]), 72 + 42 * query, [cells[begin:end]], COLUMN_WIDTHS[begin:], size=0.8)
 
 
 def draw_average(board: Board) -> None:
     row, out = gradient_row(0), block_states(Q[0])[-1].output
-    terms = " + ".join(f"{number(weight)} · {dp}" for weight, dp in zip(row.weights, row.dp, strict=True))
+    terms = " + ".join(f"{number_text(weight)} · {dp}" for weight, dp in zip(row.weights, row.dp, strict=True))
     board.step(
-        f"The first row of a table: dP {vector(row.dp)}, D {number(row.average)}, dP minus D {vector(row.excess)}, dS "
-        f"{vector(row.ds)}. Below, the average D in two ways: as a sum over the row, and as dO times O."
+        f"The first row of a table: dP {vector(row.dp)}, D {number_text(row.average)}, dP minus D "
+        f"{vector(row.excess)}, dS {vector(row.ds)}. Below, the average D in two ways: as a sum over the row, and as "
+        "dO times O."
     )
     board.erase()
     board.table(30, 28, [["row", "dP", "D", "dP - D", "dS"]], COLUMN_WIDTHS, size=0.95)
@@ -256,9 +260,10 @@ def draw_average(board: Board) -> None:
     with board.group("why"):
         board.write(30, 116, f"dO = {vector(OUTPUT_GRADIENT[0])}    O = {vector(out)}", 0.9, at="left")
         with board.withhold():
-            board.write(30, 152, f"D, the long way:  {terms} = {number(dot(row.weights, row.dp))}", 0.8, at="left")
-            board.write(30, 188, f"D = dO · O = {number(row.average)}", 1, at="left")
-        board.write(30, 230, f"dS = shares · (dP - D),  shares {', '.join(map(number, row.weights))}", 0.8, at="left")
+            board.write(30, 152, f"D, the long way:  {terms} = {number_text(dot(row.weights, row.dp))}", 0.8, at="left")
+            board.write(30, 188, f"D = dO · O = {number_text(row.average)}", 1, at="left")
+        shares = ", ".join(map(number_text, row.weights))
+        board.write(30, 230, f"dS = shares · (dP - D),  shares {shares}", 0.8, at="left")
 
 
 def draw_gradients(board: Board) -> None:

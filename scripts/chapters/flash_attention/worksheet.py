@@ -16,13 +16,13 @@ def worksheet(draw: random.Random) -> Worksheet | None:
     rows, moved = [], False
     for query, (a, b) in enumerate(q, 1):
         dots = [a * c + b * d for c, d in k]
-        early, late = state(dots[:2], v[:2]), state(dots, v)
-        output = [part / late[1] for part in late[2]]
-        if any(10 * number % 1 for number in (*early[2], *late[2], *output)):
+        two_keys, all_keys = softmax_state(dots[:2], v[:2]), softmax_state(dots, v)
+        output = [part / all_keys[1] for part in all_keys[2]]
+        if any(10 * number % 1 for number in (*two_keys[2], *all_keys[2], *output)):
             return None
-        moved |= early[0] < late[0]
-        said = [f"{top}, {plain(total)}, {vector(blend)}" for top, total, blend in (early, late)]
-        rows.append([f"query {query}", Blank(" ".join(map(str, dots))), *map(Blank, said), Blank(vector(output))])
+        moved |= two_keys[0] < all_keys[0]
+        states = [f"{top}, {number_text(total)}, {vector(blend)}" for top, total, blend in (two_keys, all_keys)]
+        rows.append([f"query {query}", Blank(" ".join(map(str, dots))), *map(Blank, states), Blank(vector(output))])
     if not moved or len(set(q)) < 3 or len(set(v)) < 2:
         return None
     return Worksheet(
@@ -38,15 +38,16 @@ def worksheet(draw: random.Random) -> Worksheet | None:
     )
 
 
-def state(dots: list[int], values: list[tuple[int, int]]) -> tuple[int, Fraction, list[Fraction]]:
+def softmax_state(dots: list[int], values: list[tuple[int, int]]) -> tuple[int, Fraction, list[Fraction]]:
+    """The maximum of these keys, their sum, and the blend of their values, both measured from the maximum."""
     top = max(dots)
     terms = [Fraction(2) ** (dot - top) for dot in dots]
     return top, sum(terms), [sum(t * v[i] for t, v in zip(terms, values, strict=True)) for i in (0, 1)]
 
 
-def plain(number: Fraction) -> str:
+def number_text(number: Fraction) -> str:
     return f"{float(number):g}"
 
 
 def vector(numbers: list[Fraction]) -> str:
-    return f"[{', '.join(map(plain, numbers))}]"
+    return f"[{', '.join(map(number_text, numbers))}]"

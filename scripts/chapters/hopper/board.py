@@ -79,15 +79,15 @@ def draw_bar(board: Board, y: float, name: str, length: float, end: str, x: floa
 
 def draw_limit(board: Board) -> None:
     times, scale = milliseconds_by_name(lambda: records.table("beside_cudnn", "forward"), "form"), 130
-    shown = {name: times.get(form) for name, form in FORMS.items()}
-    summary = ", ".join(f"{name} {time:.2f} ms" if time else f"{name} awaits its run" for name, time in shown.items())
+    bars = {name: times.get(form) for name, form in FORMS.items()}
+    summary = ", ".join(f"{name} {time:.2f} ms" if time else f"{name} awaits its run" for name, time in bars.items())
     hbm = qkvo_bytes(N, HEAD_DIM, BYTES, HEADS) / H100["hbm bandwidth"].value * 1e3
     board.step(
         f"Bars of milliseconds: {summary}. A thick line at {LIMIT_MS:.1f} ms is the limit of the arithmetic. Below, a "
         f"bar of {hbm:.2f} ms, for all bytes through HBM."
     )
     board.write(240, 22, f"causal, {HEADS} heads of {HEAD_DIM}, {N:,} words", 0.85)
-    for i, (name, time) in enumerate(shown.items()):
+    for i, (name, time) in enumerate(bars.items()):
         draw_bar(board, 94 + 36 * i, name, scale * (time or 1.5), f"{time:.2f} ms" if time else "?")
     at = 120 + scale * LIMIT_MS
     board.line((at, 66), (at, 190), width=3.2)
@@ -177,20 +177,20 @@ def draw_bits(board: Board) -> None:
 
 
 def draw_capacity(board: Board) -> None:
-    wanted = {"blend": CONSUMER_QUERIES * HEAD_DIM // THREADS, "scores": CONSUMER_QUERIES * BLOCK_K // THREADS}
-    wanted["exp"] = CONSUMER_QUERIES * BLOCK_K // THREADS // 2
+    registers = {"blend": CONSUMER_QUERIES * HEAD_DIM // THREADS, "scores": CONSUMER_QUERIES * BLOCK_K // THREADS}
+    registers["exp"] = CONSUMER_QUERIES * BLOCK_K // THREADS // 2
     tile, queries = BLOCK_K * HEAD_DIM * BYTES, CONSUMER_QUERIES * HEAD_DIM * BYTES
-    keys, q, most = 2 * STAGES * tile, 2 * CONSUMERS * queries, int(H100["shared memory per block"].value)
-    total, third = sum(wanted.values()), keys + q + 2 * tile
+    keys, q, available_bytes = 2 * STAGES * tile, 2 * CONSUMERS * queries, int(H100["shared memory per block"].value)
+    total, third_stage = sum(registers.values()), keys + q + 2 * tile
     board.step(
-        f"Two bars. Registers of a thread: {' + '.join(map(str, wanted.values()))} = {total}, with marks at 160, what "
-        f"three consumers get, and 240, two. Bytes: {keys:,} + {q:,} = {keys + q:,} of {most:,}; a third stage, "
-        f"dashed, makes {third:,}."
+        f"Two bars. Registers of a thread: {' + '.join(map(str, registers.values()))} = {total}, with marks at 160, "
+        f"what three consumers get, and 240, two. Bytes: {keys:,} + {q:,} = {keys + q:,} of {available_bytes:,}; a "
+        f"third stage, dashed, makes {third_stage:,}."
     )
     board.erase()
-    board.write(20, 20, f"registers: {' + '.join(map(str, wanted.values()))} = {total}", 0.9, at="left")
+    board.write(20, 20, f"registers: {' + '.join(map(str, registers.values()))} = {total}", 0.9, at="left")
     x, scale = 20.0, 1.7
-    for name, count in wanted.items():
+    for name, count in registers.items():
         board.box(x, 36, scale * count, 30, name, 0.8)
         x += scale * count
     for consumers, granted in THREAD_REGISTERS.items():
@@ -199,15 +199,15 @@ def draw_capacity(board: Board) -> None:
         with board.withhold():
             board.write(at, 98, f"{'two' if consumers == 2 else 'three'}: {granted}", 0.85)
     board.write(20, 142, f"bytes: {keys:,} + {q:,} = {keys + q:,}", 0.9, at="left")
-    scale = 410 / third
+    scale = 410 / third_stage
     board.box(20, 158, scale * keys, 30, "K and V", 0.8)
     board.box(20 + scale * keys, 158, scale * q, 30, "Q", 0.8)
-    at, x, end = 20 + scale * most, 20 + scale * (keys + q), 20 + scale * third
+    at, x, end = 20 + scale * available_bytes, 20 + scale * (keys + q), 20 + scale * third_stage
     board.line((at, 152), (at, 206), width=3.2)
-    board.write(at, 220, f"{most:,}", 0.8)
+    board.write(at, 220, f"{available_bytes:,}", 0.8)
     with board.withhold():
         board.line((x, 158), (end, 158), (end, 188), (x, 188), dashed=True)
-        board.write(20, 250, f"a third stage: {third:,}, does not fit", 0.85, at="left")
+        board.write(20, 250, f"a third stage: {third_stage:,}, does not fit", 0.85, at="left")
 
 
 def draw_timeline(board: Board) -> None:
@@ -249,12 +249,12 @@ def draw_timeline(board: Board) -> None:
 
 def draw_pairs(board: Board) -> None:
     single, paired = program_0_blocks()
-    alone, together, each = sum(single), sum(map(sum, paired)), sum(paired[0])
+    single_total, paired_total, pair_length = sum(single), sum(map(sum, paired)), sum(paired[0])
     mean = sum(range(1, N // (CONSUMER_QUERIES * CONSUMERS) + 1)) * HEADS / SM_COUNT
     board.step(
         f"Program 0's blocks as bars of {single[0]}, {single[1]} and so on to {single[-1]} blocks of keys, together "
-        f"{alone}. Beside them its {len(paired)} pairs, each {each}, together {together}. The mean is {mean:.1f}. With "
-        f"the blocks of {SINGLE_HEADS} heads singly the busiest has {max(blocks_per_program())}."
+        f"{single_total}. Beside them its {len(paired)} pairs, each {pair_length}, together {paired_total}. The mean "
+        f"is {mean:.1f}. With the blocks of {SINGLE_HEADS} heads singly the busiest has {max(blocks_per_program())}."
     )
     board.erase()
     *_, end, _ = board.write(20, 22, f"program 0: {single[0]}", 0.85, at="left")
@@ -264,37 +264,37 @@ def draw_pairs(board: Board) -> None:
         board.write(end, 22, f", {single[1]}, ... {single[-1]}", 0.85, at="left")
         for i, length in enumerate(single[1:], 1):
             board.box(20 + 13 * i, 170 - length, 13, length)
-        board.write(20, 192, f"{len(single)} · {alone // len(single)} = {alone}", 0.9, at="left")
+        board.write(20, 192, f"{len(single)} · {single_total // len(single)} = {single_total}", 0.9, at="left")
         board.write(276, 22, f"pairs: {paired[0][0]} + {paired[0][1]}, ...", 0.85, at="left")
         for i, (long, short) in enumerate(paired):
-            board.box(276 + 18 * i, 170 - each, 18, short)
+            board.box(276 + 18 * i, 170 - pair_length, 18, short)
             board.box(276 + 18 * i, 170 - long, 18, long)
-        board.write(276, 192, f"{len(paired)} · {each} = {together}", 0.9, at="left")
-        board.write(236, 220, f"{alone} ÷ {together} = {alone / together:.2f}", 0.95, at="left")
+        board.write(276, 192, f"{len(paired)} · {pair_length} = {paired_total}", 0.9, at="left")
+        board.write(236, 220, f"{single_total} ÷ {paired_total} = {single_total / paired_total:.2f}", 0.95, at="left")
         board.write(236, 248, f"{SINGLE_HEADS} heads singly: {max(blocks_per_program())}", 0.9, at="left")
     board.write(20, 220, f"mean: {mean:.1f}", 0.9, at="left")
 
 
 def draw_ladder(board: Board) -> None:
     times = milliseconds_by_name(lambda: steps.rows_of(HEAD_DIM), "step")
-    known = times.keys() >= {*STEPS}
-    parts = [LIMIT_MS / times[step] for step in STEPS] if known else SKETCHED_PARTS
+    is_measured = times.keys() >= {*STEPS}
+    parts = [LIMIT_MS / times[step] for step in STEPS] if is_measured else SKETCHED_PARTS
     reached = {steps.NAMES[step]: part for step, part in zip(STEPS, parts, strict=True)}
-    summary = ", ".join(f"{name} {100 * part:.0f} %" if known else name for name, part in reached.items())
+    summary = ", ".join(f"{name} {100 * part:.0f} %" if is_measured else name for name, part in reached.items())
     board.step(
         f"A ladder of bars, what part of the limit each step reaches: {summary}. The step back by over "
         f"{NOTABLE_PERCENT} % is "
-        "hatched." + ("" if known else " The run is awaited, and the bars are not to scale.")
+        "hatched." + ("" if is_measured else " The run is awaited, and the bars are not to scale.")
     )
     board.erase()
     x = 164  # where the bars begin
     board.write(240, 22, f"part of the limit, {LIMIT_MS:.1f} ms", 0.9)
     for i, (last, (name, part)) in enumerate(zip([0, *parts[:-1]], reached.items(), strict=True)):
-        draw_bar(board, 48 + 25 * i, name, 300 * part, f"{100 * part:.0f} %" if known else "?", x)
+        draw_bar(board, 48 + 25 * i, name, 300 * part, f"{100 * part:.0f} %" if is_measured else "?", x)
         if part < (1 - NOTABLE_PERCENT / 100) * last:
             with board.withhold():
                 board.hatch(x, 37 + 25 * i, 300 * part, 22)
-    if not known:
+    if not is_measured:
         for y, text in ((48, "awaits its run:"), (73, "not to scale")):
             board.write(466, y, text, 0.85, at="right")
     board.write(x, 254, f"below {NOTABLE_PERCENT} %: read nothing into it", 0.9, at="left")

@@ -18,7 +18,7 @@ NAMES = {  # field of the plan, or form -> its name
     "overlap_epilogue": "overlap epilogue",
     "sdpa_cudnn": "cuDNN",
 }
-EARLIER = {  # a name in records of before the fields had theirs -> the field
+EARLIER_NAMES = {  # a field's name in older records -> its name today
     "overlap": "overlap_softmax",
     "paired": "pair_blocks",
     "singles": "longest_first_tail",
@@ -36,9 +36,9 @@ def rows_of(head_dim: int) -> list[dict]:
     A change that isn't a rung is ``field=value``.
     """
     rows = records.table("hopper_steps", f"steps_{head_dim}")
-    return [row | {column: _today(row[column]) for column in ("step", "over")} for row in rows]
+    return [row | {column: _current_name(row[column]) for column in ("step", "over")} for row in rows]
 
 
-def _today(step: str) -> str:
+def _current_name(step: str) -> str:
     field, equals, value = step.partition("=")
-    return EARLIER.get(field, field) + equals + value
+    return EARLIER_NAMES.get(field, field) + equals + value

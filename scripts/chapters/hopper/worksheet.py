@@ -11,17 +11,17 @@ from scripts.chapters.worksheets import Blank, Worksheet, with_commas
 
 ROWS, THREADS, BLOCK = 64, 128, 128  # queries and threads of a consumer; queries and keys of a block, causal
 HEAD_DIMS = (64, 128, 256)
-TENSOR, EXP2 = (1024, 1536, 2048, 3072, 4096, 6144, 8192), (8, 12, 16, 24, 32)  # what an SM does in a clock
+TENSOR_RATES, EXP2_RATES = (1024, 1536, 2048, 3072, 4096, 6144, 8192), (8, 12, 16, 24, 32)  # what an SM does in a clock
 
 
 def worksheet(draw: random.Random) -> Worksheet | None:
-    tensor, exp2, keys = draw.choice(TENSOR), draw.choice(EXP2), draw.choice((64, 96, 128, 192, 256))
+    tensor, exp2, keys = draw.choice(TENSOR_RATES), draw.choice(EXP2_RATES), draw.choice((64, 96, 128, 192, 256))
     scores = ROWS * keys
     if scores % exp2 or any(scores * attention_flops(1, d) % tensor for d in HEAD_DIMS):
         return None
     clocks = [(d, scores * attention_flops(1, d) // tensor, scores // exp2) for d in HEAD_DIMS]
-    shared = block_questions(draw)
-    if any(not 1 <= products / powers <= 8 for _, products, powers in clocks) or not shared:
+    block_items = block_questions(draw)
+    if any(not 1 <= products / powers <= 8 for _, products, powers in clocks) or not block_items:
         return None
     return Worksheet(
         title="Clocks, rings and blocks",
@@ -49,19 +49,19 @@ def worksheet(draw: random.Random) -> Worksheet | None:
             ]
             for d, products, powers in clocks
         ],
-        questions=[*ring_questions(draw), *plan_questions(draw), *shared],
+        questions=[*ring_questions(draw), *plan_questions(draw), *block_items],
     )
 
 
 def ring_questions(draw: random.Random) -> list[tuple[str, str]]:
     stages, uses = draw.choice((3, 4)), draw.choice((8, 9, 10))
     places, full = [use % stages for use in range(uses)], [use // stages % 2 for use in range(uses)]
-    one, both = f"A ring has {stages} places. For uses 0 to {uses - 1}: in which place is the tile?", "In the same uses"
+    same_uses = "In the same uses"
     return [
-        (one, numbers_text(places)),
-        (f"{both}, which bit does a consumer wait for, at the barrier that says full?", numbers_text(full)),
+        (f"A ring has {stages} places. For uses 0 to {uses - 1}: in which place is the tile?", numbers_text(places)),
+        (f"{same_uses}, which bit does a consumer wait for, at the barrier that says full?", numbers_text(full)),
         (
-            f"{both}, which bit does the producer wait for, at the barrier that says empty?",
+            f"{same_uses}, which bit does the producer wait for, at the barrier that says empty?",
             numbers_text([1 - bit for bit in full]),
         ),
     ]
@@ -72,12 +72,12 @@ def numbers_text(numbers: list[int]) -> str:
 
 
 def plan_questions(draw: random.Random) -> list[tuple[str, str]]:
-    there = H100["shared memory per block"].value
+    available_bytes = H100["shared memory per block"].value
     while True:
         d, keys = draw.choice(HEAD_DIMS), draw.choice((64, 128))
         consumers, queries, stages = draw.choice((2, 3)), draw.choice((1, 2)), draw.choice((2, 3, 4))
         tiles = [2 * stages * keys * d * 2, queries * consumers * ROWS * d * 2]
-        if there / 2 < sum(tiles) < 1.5 * there:
+        if available_bytes / 2 < sum(tiles) < 1.5 * available_bytes:
             break
     parts = [ROWS * d // THREADS, ROWS * keys // THREADS, ROWS * keys // THREADS // 2]
     return [
@@ -90,15 +90,15 @@ def plan_questions(draw: random.Random) -> list[tuple[str, str]]:
         (
             f"The same plan has {stages} stages of K and of V. Each of its {consumers} consumers has {queries} "
             f"{'stage' if queries == 1 else 'stages'} of queries. All are in 16 bits. How many KiB are K and V, how "
-            f"many the queries, and do they fit into the {there // 2**10} KiB that a program may have?",
+            f"many the queries, and do they fit into the {available_bytes // 2**10} KiB that a program may have?",
             f"{tiles[0] // 2**10} + {tiles[1] // 2**10} = {sum(tiles) // 2**10} KiB: "
-            f"{'yes' if sum(tiles) <= there else 'no'}",
+            f"{'yes' if sum(tiles) <= available_bytes else 'no'}",
         ),
     ]
 
 
 def block_questions(draw: random.Random) -> list[tuple[str, str]]:
-    """What program 0 gets in turn and in pairs; nothing if it is not the busiest, or the mean is not even."""
+    """Blocks of program 0 in turn and in pairs; empty if another gets more, or if the mean has two decimals."""
     blocks, heads = draw.choice((8, 16)), draw.randint(4, 12)
     sms = blocks + draw.choice((2, 4))
     lengths, half = list(range(blocks, 0, -1)) * heads, blocks // 2

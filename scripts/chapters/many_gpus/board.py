@@ -33,15 +33,15 @@ class Partial:
     output: list[Fraction]
 
 
-def partial(word: int, own: slice) -> Partial:
+def partial_of(word: int, half: slice) -> Partial:
     query = QUERIES[word]
-    terms = [Fraction(2) ** sum(a * b for a, b in zip(query, key, strict=True)) for key in KEYS[own]]
-    blend = [sum(t * value[i] for t, value in zip(terms, VALUES[own], strict=True)) for i in (0, 1)]
+    terms = [Fraction(2) ** sum(a * b for a, b in zip(query, key, strict=True)) for key in KEYS[half]]
+    blend = [sum(t * value[i] for t, value in zip(terms, VALUES[half], strict=True)) for i in (0, 1)]
     return Partial(terms, sum(terms), [each / sum(terms) for each in blend])
 
 
 def partials_of(word: int) -> tuple[Partial, Partial]:
-    return partial(word, slice(0, 2)), partial(word, slice(2, 4))
+    return partial_of(word, slice(0, 2)), partial_of(word, slice(2, 4))
 
 
 def weights(one: Partial, other: Partial) -> tuple[Fraction, Fraction]:
@@ -56,10 +56,10 @@ def merge(word: int) -> list[Fraction]:
 
 
 def vector(numbers: Sequence[Fraction | int]) -> str:
-    return "[" + ", ".join(plain(number) for number in numbers) + "]"
+    return "[" + ", ".join(number_text(number) for number in numbers) + "]"
 
 
-def plain(number: Fraction | int) -> str:
+def number_text(number: Fraction | int) -> str:
     return f"{float(number):g}"
 
 
@@ -94,16 +94,17 @@ def draw_first_word(board: Board) -> None:
     one, other = partials_of(0)
     a, b = weights(one, other)
     board.step(
-        f"Two boards side by side, each with two keys and values. Below, word 1 finds the sum {plain(one.total)} and "
-        f"{vector(one.output)} at home, {plain(other.total)} and {vector(other.output)} on the other board; weighed, "
+        f"Two boards side by side, each with two keys and values. Below, word 1 finds the sum {number_text(one.total)} "
+        f"and {vector(one.output)} at home, {number_text(other.total)} and {vector(other.output)} on the other board; "
+        "weighed, "
         f"{vector(merge(0))}."
     )
     board.erase()
     with board.group("word"):
         board.write(240, 128, f"word 1:  q = {vector(QUERIES[0])}", 0.95)
-    for x, name, own, part in ((LEFT_BOARD_X, 1, slice(0, 2), one), (RIGHT_BOARD_X, 2, slice(2, 4), other)):
-        keys = "  ".join(vector(key) for key in KEYS[own])
-        values = "  ".join(vector(value) for value in VALUES[own])
+    for x, name, half, part in ((LEFT_BOARD_X, 1, slice(0, 2), one), (RIGHT_BOARD_X, 2, slice(2, 4), other)):
+        keys = "  ".join(vector(key) for key in KEYS[half])
+        values = "  ".join(vector(value) for value in VALUES[half])
         board.box(x - 110, 6, 220, 104)
         board.write(x, 20, f"board {name}", 0.85)
         board.write(x, 44, f"k  {keys}", 0.85)
@@ -111,14 +112,16 @@ def draw_first_word(board: Board) -> None:
         products = [math.log2(term) for term in part.terms]
         powers = " + ".join(f"2^{{{power:g}}}" for power in products)
         with board.group("word"):
-            board.write(x, 158, f"{powers} = {plain(part.total)}", 0.95)
+            board.write(x, 158, f"{powers} = {number_text(part.total)}", 0.95)
             board.write(x, 188, f"→ {vector(part.output)}", 1.0)
     with board.group("word"):
         for x, to in ((LEFT_BOARD_X + 60, 210), (RIGHT_BOARD_X - 60, 270)):
             board.line((x, 200), (to, 214))
     with board.withhold(), board.group("word"):
-        both = f"{plain(one.total)} + {plain(other.total)}"
-        board.write(240, 228, f"{plain(one.total)} ÷ ({both}) = {a},  {plain(other.total)} ÷ ({both}) = {b}", 0.8)
+        total = f"{number_text(one.total)} + {number_text(other.total)}"
+        board.write(
+            240, 228, f"{number_text(one.total)} ÷ ({total}) = {a},  {number_text(other.total)} ÷ ({total}) = {b}", 0.8
+        )
         board.write(240, 254, f"{a} · {vector(one.output)} + {b} · {vector(other.output)} = {vector(merge(0))}", 0.95)
 
 
@@ -136,7 +139,7 @@ def draw_other_words(board: Board) -> None:
         board.write(240, 254, f"each output adds up to {sum(VALUES[0])}", 0.8)
     board.table(74, 130, [["word", "sum 1", "sum 2", "shares", "output"]], [94, 56, 102, 110, 0], size=0.75)
     for word, query in enumerate(QUERIES):
-        y, sums = 156 + 25 * word, [plain(each.total) for each in partials_of(word)]
+        y, sums = 156 + 25 * word, [number_text(each.total) for each in partials_of(word)]
         board.write(16, y, f"{word + 1}.  {vector(query)}", 0.8, at="left")
         a, b = weights(*partials_of(word))
         with board.withhold() if word else nullcontext():  # the first is known
@@ -234,19 +237,19 @@ def draw_stretches(board: Board) -> None:
 def draw_gradient_sent_home(board: Board) -> None:
     totals = [sum(each.total for each in partials_of(word)) for word in range(4)]
     parts = [sum(1 / total for total in totals[i : i + 2]) for i in (0, 2)]
-    wrong = 2 * sum(1 / partial(word, slice(0, 2)).total for word in (0, 1))
+    wrong = 2 * sum(1 / partial_of(word, slice(0, 2)).total for word in (0, 1))
     board.step(
         f"Value 1 lies on board 1. Board 1 finds {float(parts[0]):.3f} of its gradient, board 2 finds "
         f"{float(parts[1]):.3f} and sends it home with an arrow: {float(sum(parts)):.3f}. Below, with the lse of a "
         f"part, it would be {float(wrong):.2f}."
     )
     board.erase()
-    board.write(240, 24, f"sums of the rows: {',  '.join(plain(total) for total in totals)}", 0.95)
+    board.write(240, 24, f"sums of the rows: {',  '.join(number_text(total) for total in totals)}", 0.95)
     for x, name, i in ((LEFT_BOARD_X, 1, 0), (RIGHT_BOARD_X, 2, 2)):
         board.box(x - 108, 48, 216, 94)
         board.write(x, 66, f"board {name}{': has value 1' if not i else ''}", 0.85)
         board.write(x, 92, f"words {i + 1} and {i + 2} look at it", 0.8)
-        terms = " + ".join(f"1/{plain(total)}" for total in totals[i : i + 2])
+        terms = " + ".join(f"1/{number_text(total)}" for total in totals[i : i + 2])
         with board.withhold():
             board.write(x, 122, f"{terms} = {float(parts[i // 2]):.3f}", 0.9)
     board.arrow(RIGHT_BOARD_X - 30, 148, LEFT_BOARD_X + 150, 180)
@@ -292,7 +295,7 @@ def draw_demo(board: Board) -> None:
     board.write(240, 26, "make run SNIPPET=two_boards BOARD=1", 0.9)
     board.table(42, 66, [["word", "sum 1", "sum 2", "shares", "merged = alone"]], [*COLUMN_WIDTHS, 0], size=0.8)
     for word in range(4):
-        y, sums = 102 + 34 * word, [plain(each.total) for each in partials_of(word)]
+        y, sums = 102 + 34 * word, [number_text(each.total) for each in partials_of(word)]
         a, b = weights(*partials_of(word))
         board.table(42, y, [[word + 1, *sums, f"{a} and {b}", vector(merge(word))]], COLUMN_WIDTHS, size=0.95)
         board.write(461, y - 1, "✓", 0.95)

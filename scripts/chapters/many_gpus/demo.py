@@ -33,25 +33,27 @@ WORDS_OF_BOARDS = (slice(0, 2), slice(2, 4))  # the words of each board
 
 def lines() -> Iterator[str]:
     q, k, v = (torch.tensor(rows, dtype=torch.float64)[None, None] for rows in (QUERIES, KEYS, VALUES))
-    parts = [attend(q, k[:, :, own], v[:, :, own], is_causal=False, scale=SCALE) for own in WORDS_OF_BOARDS]
+    parts = [attend(q, k[:, :, half], v[:, :, half], is_causal=False, scale=SCALE) for half in WORDS_OF_BOARDS]
     out, lse = merge(*parts[0], *parts[1])
-    alone = attention(q, k, v, scale=SCALE)
+    single = attention(q, k, v, scale=SCALE)
     yield f"Two boards find what one GPU finds: {', '.join(vector(row) for row in out[0, 0])}."
     yield ""
     sums = [(2 ** (part / SCALE))[0, 0].tolist() for _, part in parts]
     rows = []
     for word, (one, other) in enumerate(zip(*sums, strict=True)):
-        both = " and ".join(str(Fraction(each / (one + other)).limit_denominator(99)) for each in (one, other))
-        rows.append([word + 1, f"{one:.4g}", f"{other:.4g}", both, vector(out[0, 0, word]), vector(alone[0, 0, word])])
+        shares = " and ".join(str(Fraction(each / (one + other)).limit_denominator(99)) for each in (one, other))
+        rows.append(
+            [word + 1, f"{one:.4g}", f"{other:.4g}", shares, vector(out[0, 0, word]), vector(single[0, 0, word])]
+        )
     yield from table(["word", "sum 1", "sum 2", "shares", "merged", "alone"], *rows)
     for order in ("contiguous", "zigzag"):
         counts = [pairs_of(rank, 2, 2, True, order) for rank in range(2)]
         yield f"causal pairs, {order}: {' and '.join(map(str, counts))}"
-    home = [gradient(q, k, v, out, lse, own) for own in WORDS_OF_BOARDS]
-    lost = [gradient(q, k, v, *parts[0], own) for own in WORDS_OF_BOARDS]
+    grads = [gradient(q, k, v, out, lse, half) for half in WORDS_OF_BOARDS]
+    wrong_grads = [gradient(q, k, v, *parts[0], half) for half in WORDS_OF_BOARDS]
     yield (
-        f"value 1's gradient: {home[0]:.3f} + {home[1]:.3f} = {sum(home):.3f}; "
-        f"by the lse of a part {sum(lost):.2f}, wrong"
+        f"value 1's gradient: {grads[0]:.3f} + {grads[1]:.3f} = {sum(grads):.3f}; "
+        f"by the lse of a part {sum(wrong_grads):.2f}, wrong"
     )
     yield ", ".join(f"{name} {sent_bytes(scheme, 8, PART) / 1e6:.0f} MB" for scheme, name in SCHEMES.items())
     for name, bandwidth in (("hidden from", LINK_BANDWIDTH), ("over the network from", NETWORK_BANDWIDTH)):
@@ -61,11 +63,11 @@ def lines() -> Iterator[str]:
     yield f"decode: {decode_bytes(HEADS, HEAD_DIM) / 1e3:.1f} kB a layer, however long the text"
 
 
-def gradient(q, k, v, out, lse, asks: slice) -> float:
+def gradient(q, k, v, out, lse, query_words: slice) -> float:
     """What the queries of a board add to the first number of value 1, with this lse."""
     dout = torch.tensor([1.0, 0.0], dtype=q.dtype).expand(1, 1, 2, 2)
-    own, rows = WORDS_OF_BOARDS[0], (slice(None), slice(None), asks)
+    half, rows = WORDS_OF_BOARDS[0], (slice(None), slice(None), query_words)
     found = gradients(
-        q[rows], k[:, :, own], v[:, :, own], out[rows], lse[rows], dout, is_causal=False, scale=SCALE
+        q[rows], k[:, :, half], v[:, :, half], out[rows], lse[rows], dout, is_causal=False, scale=SCALE
     )  # fmt: skip
     return found[2][0, 0, 0, 0].item()

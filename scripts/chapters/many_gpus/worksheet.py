@@ -22,20 +22,20 @@ def worksheet(draw: random.Random) -> Worksheet | None:
     values = [(total, 0), (0, total), *draw.choice((((total, 0), (0, total)), ((0, total), (total, 0))))]
     if len(set(queries)) < 4:
         return None
-    rows, sums, weighed = [], [], 0
+    rows, sums, weighted_count = [], [], 0
     for word, query in enumerate(queries, 1):
         terms = [Fraction(2) ** (query[0] * a + query[1] * b) for a, b in keys]
-        parts = [(sum(terms[own]), blend(terms[own], values[own])) for own in BOARDS]
+        parts = [(sum(terms[half]), blend(terms[half], values[half])) for half in BOARDS]
         merged = blend(terms, values)
         if any(10 * number % 1 for each in (*(out for _, out in parts), merged) for number in each):
             return None
         if any(4 * each % 1 for each, _ in parts):
             return None
-        weighed += parts[0][0] != parts[1][0] and parts[0][1] != parts[1][1]
-        said = [text for part, output in parts for text in (f"{float(part):g}", list_text(output))]
-        rows.append([f"word {word}", *map(Blank, said), Blank(list_text(merged))])
+        weighted_count += parts[0][0] != parts[1][0] and parts[0][1] != parts[1][1]
+        part_texts = [text for part, output in parts for text in (f"{float(part):g}", list_text(output))]
+        rows.append([f"word {word}", *map(Blank, part_texts), Blank(list_text(merged))])
         sums.append(sum(terms))
-    if weighed < 3 or len({row[-1] for row in rows}) < 3 or not (gradient := gradient_question(sums)):
+    if weighted_count < 3 or len({row[-1] for row in rows}) < 3 or not (gradient := gradient_question(sums)):
         return None
     return Worksheet(
         title="Four words on two boards",
@@ -58,28 +58,28 @@ def blend(terms: Sequence[Fraction], values: Sequence[tuple[int, int]]) -> list[
 def gradient_question(sums: list[Fraction]) -> tuple[str, str] | None:
     """Of value 1, whose exponential is 1 for each query; nothing if a hand that rounds to three digits goes astray."""
     shares = [1 / each for each in sums]
-    by_hand = [sum(round(share, 3) for share in shares[own]) for own in BOARDS]
-    exactly = [round(sum(shares[own]), 3) for own in BOARDS]
+    by_hand = [sum(round(share, 3) for share in shares[half]) for half in BOARDS]
+    exact = [round(sum(shares[half]), 3) for half in BOARDS]
     ties = any((2000 * share).denominator == 1 and 2000 * share % 2 for share in shares)
-    if ties or by_hand != exactly or sum(by_hand) != round(sum(shares), 3):
+    if ties or by_hand != exact or sum(by_hand) != round(sum(shares), 3):
         return None
-    one, other, both = (f"{float(each):.3f}" for each in (*by_hand, sum(by_hand)))
-    ask = (
+    one, other, total = (f"{float(each):.3f}" for each in (*by_hand, sum(by_hand)))
+    question = (
         "Backward, [1, 0] comes from above for every word. To three digits behind the point, what is the first number "
         "of the gradient of value 1: from words 1 and 2, from words 3 and 4, and together?"
     )
-    return ask, f"{one} + {other} = {both}"
+    return question, f"{one} + {other} = {total}"
 
 
 def sent_bytes_question(draw: random.Random) -> list[tuple[str, str]]:
     gpus, heads, d, tokens = (2**power for power in (draw.randint(2, 4), draw.randint(4, 6), 7, draw.randint(11, 14)))
     part = Part(tokens, heads, heads, d)
-    ring, swap = (sent_bytes(scheme, gpus, part) for scheme in ("ring", "all_to_all"))
-    ask = (
+    ring, all_to_all = (sent_bytes(scheme, gpus, part) for scheme in ("ring", "all_to_all"))
+    question = (
         f"{gpus} GPUs, {with_commas(tokens)} tokens each, {heads} heads of {d}, 16 bits. How large are K and V of a "
         "GPU's tokens? How much does it send in a ring, and how much in an all-to-all?"
     )
-    return [(ask, f"{bytes_text(part.kv_bytes)}; {bytes_text(int(ring))}; {bytes_text(int(swap))}")]
+    return [(question, f"{bytes_text(part.kv_bytes)}; {bytes_text(int(ring))}; {bytes_text(int(all_to_all))}")]
 
 
 def overlap_question(draw: random.Random) -> list[tuple[str, str]]:
@@ -87,17 +87,17 @@ def overlap_question(draw: random.Random) -> list[tuple[str, str]]:
     full, causal = (
         min_tokens_to_overlap(Part(1, 1, 1, 128), speed * 1e12, link * 1e9, causal=each) for each in (False, True)
     )
-    ask = (
+    question = (
         f"A kernel computes at {speed} TFLOP/s, a link brings {link} GB/s. From how many tokens a GPU on does fetching "
         "a part take no longer than computing with it? And if the text is causal?"
     )
-    return [(ask, f"{with_commas(round(full))}; {with_commas(round(causal))}")]
+    return [(question, f"{with_commas(round(full))}; {with_commas(round(causal))}")]
 
 
 def causal_work_questions(draw: random.Random) -> list[tuple[str, str]]:
     gpus = draw.choice((4, 5, 8, 10))
-    own = draw.randint(1, gpus)
-    chunks = f"{own} and {2 * gpus + 1 - own}"
+    gpu = draw.randint(1, gpus)
+    chunks = f"{gpu} and {2 * gpus + 1 - gpu}"
     last = Fraction(2 * gpus - 1, 2)
     return [
         (
@@ -106,7 +106,7 @@ def causal_work_questions(draw: random.Random) -> list[tuple[str, str]]:
             f"{float(last):g}; {gpus / 2:g}; {float(2 * last / gpus):.4g}",
         ),
         (
-            f"The same text in {2 * gpus} chunks, mirrored. Counted from 1, which chunks does GPU {own} get?",
+            f"The same text in {2 * gpus} chunks, mirrored. Counted from 1, which chunks does GPU {gpu} get?",
             chunks,
         ),
     ]

@@ -151,7 +151,7 @@ def draw_blend(board: Board, y: float, output: Sequence[float], percent: str) ->
 def draw_mask(board: Board) -> None:
     grid = products(Q, K)
     outputs = [weighted_sum(weights(row[: i + 1])) for i, row in enumerate(grid)]
-    late = weights(grid[1])[:2]
+    masked_after = weights(grid[1])[:2]
     board.step(
         "Head 1 stays on the side. Beside it its grid, large; the upper right half, above a thick staircase, has minus "
         f"infinity in it. Behind the rows the causal outputs {', '.join(map(vector, outputs))}. Below, what a mask "
@@ -174,7 +174,7 @@ def draw_mask(board: Board) -> None:
             board.write(x + 3 * w + 96, y + (i + 0.5) * h, vector(outputs[i]), 1.0)
     with board.withhold():
         board.write(x, 186, "hidden after softmax:", 0.85, at="left")
-        board.write(x + 20, 210, f"row 2 keeps {late[0]} + {late[1]} %", 0.85, at="left")
+        board.write(x + 20, 210, f"row 2 keeps {masked_after[0]} + {masked_after[1]} %", 0.85, at="left")
         board.write(x, 242, "nothing to see: 0/0 = NaN.  We say 0", 0.8, at="left")
 
 

@@ -14,35 +14,36 @@ from scripts.chapters.demo import DEVICE, percents, table, vector
 from scripts.chapters.many_heads.board import HEADS, W_K, W_Q, W_V, WIDTH, WORDS
 
 SNIPPET = "multihead"
-LONG = 128  # words of the squares that are counted
+LONG_WORDS = 128  # words of the squares that are counted
 VIEWS = {"_unsafe_view"}  # of those operators whose schema does not say so
 
 
 @torch.no_grad()
 def lines() -> Iterator[str]:
     looped = LoopedMultiHeadAttention(WIDTH, HEADS).to(DEVICE)
-    one, other = (operator_counts(form) for form in (looped, MultiHeadAttention.from_loop(looped)))
-    squares = [count.scores // LONG**2 for count in (one, other)]
-    yield f"{one.launches} launches become {other.launches}, and {squares[0]} squares stay {squares[1]}."
+    loop_counts, all_counts = (operator_counts(form) for form in (looped, MultiHeadAttention.from_loop(looped)))
+    squares = [count.scores // LONG_WORDS**2 for count in (loop_counts, all_counts)]
+    yield f"{loop_counts.launches} launches become {all_counts.launches}, and {squares[0]} squares stay {squares[1]}."
     yield ""
     x, loop = torch.tensor(WORDS, dtype=torch.float64, device=DEVICE), board_heads()
     at_once = MultiHeadAttention.from_loop(loop)
     heads = [(weights(head.query(x), head.key(x)).round(decimals=2), head.value(x)) for head in loop.heads]
-    exact = [form(x[None])[0] for form in (loop, at_once)]
+    outputs = [form(x[None])[0] for form in (loop, at_once)]
     rows = []
     for word in range(len(WORDS)):
         cells = [cell for shares, v in heads for cell in (percents(shares[word]), vector(shares[word] @ v))]
-        rows.append([word + 1, *cells, vector(exact[1][word], ".3g")])
+        rows.append([word + 1, *cells, vector(outputs[1][word], ".3g")])
     yield from table(["word", "head 1", "output", "head 2", "output", "both, shares not rounded"], *rows)
-    yield f"the loop and all at once {'agree' if torch.allclose(*exact) else 'DIFFER'}"
+    yield f"the loop and all at once {'agree' if torch.allclose(*outputs) else 'DIFFER'}"
     q, k, v = (getattr(loop.heads[0], name)(x) for name in ("query", "key", "value"))
     causal = weights(q, k, is_causal=True).round(decimals=2) @ v
     yield f"causal, head 1: {'  '.join(vector(row) for row in causal)}"
     cells = torch.arange(len(WORDS) * 4).view(1, 2, len(WORDS), 2)  # as the heads leave them
-    mine = cells.transpose(1, 2).reshape(len(WORDS), -1)[0].tolist()
-    steps = [after - before for before, after in pairwise(mine)]
-    yield f"word 1 lies in {', '.join(map(str, mine))}, steps {', '.join(map(str, steps))}: no stride does that, copy"
-    yield f"{LONG} words: {squares[1]} · {LONG}² = {other.scores:,} scores"
+    word_cells = cells.transpose(1, 2).reshape(len(WORDS), -1)[0].tolist()
+    steps = [after - before for before, after in pairwise(word_cells)]
+    cells, steps = (", ".join(map(str, numbers)) for numbers in (word_cells, steps))
+    yield f"word 1 lies in {cells}, steps {steps}: no stride does that, copy"
+    yield f"{LONG_WORDS} words: {squares[1]} · {LONG_WORDS}² = {all_counts.scores:,} scores"
 
 
 def board_heads() -> LoopedMultiHeadAttention:
@@ -50,8 +51,8 @@ def board_heads() -> LoopedMultiHeadAttention:
     loop = LoopedMultiHeadAttention(len(WORDS[0]), 2).double().to(DEVICE)
     for parameter in loop.parameters():
         parameter.zero_()
-    for head, (asks, offers) in zip(loop.heads, ((W_Q, W_K), (W_K, W_Q)), strict=True):
-        for name, rows in (("query", asks), ("key", offers), ("value", W_V)):
+    for head, (query_rows, key_rows) in zip(loop.heads, ((W_Q, W_K), (W_K, W_Q)), strict=True):
+        for name, rows in (("query", query_rows), ("key", key_rows), ("value", W_V)):
             getattr(head, name).weight.copy_(torch.tensor(rows))
     loop.output.weight.copy_(torch.eye(len(WORDS[0])))
     return loop
@@ -73,7 +74,7 @@ class OperatorCounter(TorchDispatchMode):
 
 
 def operator_counts(form: torch.nn.Module) -> OperatorCounter:
-    x = torch.randn(1, LONG, WIDTH, device=DEVICE)
-    with OperatorCounter() as counting:
+    x = torch.randn(1, LONG_WORDS, WIDTH, device=DEVICE)
+    with OperatorCounter() as counter:
         form(x)
-    return counting
+    return counter

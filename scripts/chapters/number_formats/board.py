@@ -77,18 +77,19 @@ def draw_tape(board: Board) -> None:
 def draw_one_tenth(board: Board) -> None:
     code, value = encode_e4m3(0.1)
     power = math.floor(math.log2(0.1))
-    rest = 0.1 / 2**power
+    significand = 0.1 / 2**power
+    steps = (significand - 1) * STEPS
     board.step(
-        f"0.1 is {rest:g} times 2 to the {power}. Exponent: {power} plus {BIAS} is {power + BIAS}. Mantissa: "
-        f"{(rest - 1) * STEPS:.1f} becomes {round((rest - 1) * STEPS)}. The code {code} stands for {value:g}. In E2M1 "
-        f"0.1 becomes {e2m1_text(encode_e2m1(0.1))}."
+        f"0.1 is {significand:g} times 2 to the {power}. Exponent: {power} plus {BIAS} is {power + BIAS}. Mantissa: "
+        f"{steps:.1f} becomes {round(steps)}. The code {code} stands for {value:g}. In E2M1 0.1 becomes "
+        f"{e2m1_text(encode_e2m1(0.1))}."
     )
     board.erase()
-    board.write(30, 36, f"E4M3:  0.1 = {rest:g} · 2^{{{power}}}", 1, at="left")
+    board.write(30, 36, f"E4M3:  0.1 = {significand:g} · 2^{{{power}}}", 1, at="left")
     board.write(30, 78, f"exponent  {power} + {BIAS} = {power + BIAS}", 0.95, at="left")
-    board.write(30, 112, f"mantissa  {rest - 1:.1f} · {STEPS} = {(rest - 1) * STEPS:.1f} → ", 0.95, at="left")
+    board.write(30, 112, f"mantissa  {significand - 1:.1f} · {STEPS} = {steps:.1f} → ", 0.95, at="left")
     with board.withhold():
-        board.write(300, 112, f"{round((rest - 1) * STEPS)}", 0.95, at="left")
+        board.write(300, 112, f"{round(steps)}", 0.95, at="left")
         board.write(30, 156, code, 1.2, at="left")
         board.write(180, 156, f"= {value:.7f}", 1, at="left")
         board.write(30, 194, f"off by {100 * (value / 0.1 - 1):.1f} %", 0.95, at="left")

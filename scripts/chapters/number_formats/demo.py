@@ -18,32 +18,33 @@ HALF = len(BLOCK) // 2
 
 def lines() -> Iterator[str]:
     x = torch.tensor(BLOCK, device=DEVICE)
-    block, ours = (how(x, NVFP4, tensor_scale=TENSOR_SCALE) for how in (quantize, quantize_blocks))
+    block, kernel_block = (quantizer(x, NVFP4, tensor_scale=TENSOR_SCALE) for quantizer in (quantize, quantize_blocks))
     bits = 8 * (block.codes.nbytes + block.scales.nbytes)
-    each = bits / len(BLOCK)
-    yield f"{len(BLOCK)} numbers in {bits} bits: {each:g} bits each, {16 / each:.2f} times fewer than 16, not 4."
+    bits_per_number = bits / len(BLOCK)
+    ratio = 16 / bits_per_number
+    yield f"{len(BLOCK)} numbers in {bits} bits: {bits_per_number:g} bits each, {ratio:.2f} times fewer than 16, not 4."
     yield ""
-    stored, worth = block.scales.item(), decode(block.scales, E4M3).item()
+    scale_code, scale_value = block.scales.item(), decode(block.scales, E4M3).item()
     yield (
-        f"scale: {x.abs().max():g} ÷ {E2M1.max:g} ÷ {TENSOR_SCALE} = {worth:g}, "
-        f"{e4m3_bits(stored)} = {stored:02X}; a stored 1 is worth {worth * TENSOR_SCALE:g}"
+        f"scale: {x.abs().max():g} ÷ {E2M1.max:g} ÷ {TENSOR_SCALE} = {scale_value:g}, "
+        f"{e4m3_bits(scale_code)} = {scale_code:02X}; a stored 1 is worth {scale_value * TENSOR_SCALE:g}"
     )
-    codes, taken = unpack_e2m1(block.codes), dequantize(block) / (worth * TENSOR_SCALE)
+    codes, nearest_values = unpack_e2m1(block.codes), dequantize(block) / (scale_value * TENSOR_SCALE)
     packed = bytes(block.codes.tolist()).hex(" ").upper().split()
-    for at in (0, HALF):
-        part = slice(at, at + HALF)
+    for begin in (0, HALF):
+        part = slice(begin, begin + HALF)
         yield from table(
-            ["÷ .75", *(short(number) for number in (x[part] / (worth * TENSOR_SCALE)).tolist())],
-            ["taken", *(number_text(number) for number in taken[part].tolist())],
+            ["÷ .75", *(short(number) for number in (x[part] / (scale_value * TENSOR_SCALE)).tolist())],
+            ["taken", *(number_text(number) for number in nearest_values[part].tolist())],
             ["code", *(f"{code:X}" for code in codes[part].tolist())],
         )
-        yield f"bytes  {' '.join(packed[at // 2 : (at + HALF) // 2])}"
-    same = ours.codes.equal(block.codes) and ours.scales.equal(block.scales)
-    yield f"the kernel in Triton writes {'the same' if same else 'OTHER BYTES'}"
-    to = decode(encode(torch.tensor(TIES), E2M1), E2M1).tolist()
-    yield "ties: " + ", ".join(f"{short(tie)} → {mark:g}" for tie, mark in zip(TIES, to, strict=True))
-    tenth = encode(torch.tensor(0.1), E4M3)
-    yield f"0.1 in E4M3: {e4m3_bits(tenth.item())} = {decode(tenth, E4M3).item():.7f}"
+        yield f"bytes  {' '.join(packed[begin // 2 : (begin + HALF) // 2])}"
+    is_same = kernel_block.codes.equal(block.codes) and kernel_block.scales.equal(block.scales)
+    yield f"the kernel in Triton writes {'the same' if is_same else 'OTHER BYTES'}"
+    tie_values = decode(encode(torch.tensor(TIES), E2M1), E2M1).tolist()
+    yield "ties: " + ", ".join(f"{short(tie)} → {mark:g}" for tie, mark in zip(TIES, tie_values, strict=True))
+    code_of_tenth = encode(torch.tensor(0.1), E4M3)
+    yield f"0.1 in E4M3: {e4m3_bits(code_of_tenth.item())} = {decode(code_of_tenth, E4M3).item():.7f}"
 
 
 def e4m3_bits(code: int) -> str:
@@ -52,5 +53,5 @@ def e4m3_bits(code: int) -> str:
 
 
 def number_text(number: float) -> str:
-    """-0, too."""
+    """A value of E2M1: .5 without its zero, -0 with its sign."""
     return f"{number:g}".replace("0.5", ".5")

@@ -22,11 +22,11 @@ def worksheet(draw: random.Random) -> Worksheet | None:
     draw.shuffle(quotients)
     numbers = [round(quotient * unit, 6) for quotient in quotients]
     codes = [encode_e2m1(quotient) for quotient in quotients]
-    lost = [abs(abs(quotient) - E2M1[code % 8]) * unit for quotient, code in zip(quotients, codes, strict=True)]
-    most = max(lost)
-    if any(len(f"{abs(number):g}") > 5 for number in numbers) or sorted(lost)[-2] > 0.99 * most:
+    errors = [abs(abs(quotient) - E2M1[code % 8]) * unit for quotient, code in zip(quotients, codes, strict=True)]
+    largest_error = max(errors)
+    if any(len(f"{abs(number):g}") > 5 for number in numbers) or sorted(errors)[-2] > 0.99 * largest_error:
         return None
-    bits, worth = encode_e4m3(scale)
+    bits, scale_value = encode_e4m3(scale)
     return Worksheet(
         title="Eight numbers in four bits",
         given=[
@@ -38,23 +38,23 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         ],
         head=["Number", "Divided", "Taken", "Sign, exponent, mantissa", "Code"],
         rows=[
-            [f"{number:g}", *map(Blank, (f"{quotient:g}", number_text(code), fields(code), f"{code:X}"))]
+            [f"{number:g}", *map(Blank, (f"{quotient:g}", number_text(code), bit_fields(code), f"{code:X}"))]
             for number, quotient, code in zip(numbers, quotients, codes, strict=True)
         ],
         questions=[
             (
                 "The largest number, without its sign, ÷ 6 ÷ the tensor's scale: how much is that, which are its eight "
                 "bits in E4M3 (bias 7), and which byte in hexadecimal?",
-                f"{worth:g}, {bits}, {int(bits.replace(' ', ''), 2):02X}",
+                f"{scale_value:g}, {bits}, {int(bits.replace(' ', ''), 2):02X}",
             ),
-            ("What is a stored 1 worth?", f"{worth:g} · {tensor:g} = {unit:g}"),
+            ("What is a stored 1 worth?", f"{scale_value:g} · {tensor:g} = {unit:g}"),
             (
                 "Which are the four bytes, as they are printed?",
                 " ".join(f"{high:X}{low:X}" for low, high in zip(codes[::2], codes[1::2], strict=True)),
             ),
             (
                 "Which number is changed by most on the way there and back, in absolute terms, and by how much?",
-                f"{numbers[lost.index(most)]:g}, {most:g}",
+                f"{numbers[errors.index(largest_error)]:g}, {largest_error:g}",
             ),
             *e4m3_question(draw),
             *size_question(draw),
@@ -67,30 +67,30 @@ def number_text(code: int) -> str:
     return f"{'-' if code >= 8 else ''}{E2M1[code % 8]:g}"
 
 
-def fields(code: int) -> str:
+def bit_fields(code: int) -> str:
     """Sign, exponent and mantissa."""
     return f"{code >> 3} {code >> 1 & 3:02b} {code & 1}"
 
 
 def e4m3_question(draw: random.Random) -> list[tuple[str, str]]:
-    """A number that lies two digits of steps above a power of two, and neither on a mark nor in the middle."""
+    """About a number whose steps above a power of two have one decimal, neither on a mark nor midway."""
     while True:
         number = Fraction(draw.randint(11, 139), 10)
         power = max(power for power in range(4) if 2**power <= number)
         steps = (number / 2**power - 1) * 8
         if (10 * steps).denominator == 1 and steps.denominator > 2 and steps < 7:
             break
-    bits, worth = encode_e4m3(float(number))
-    ask = (
+    bits, value = encode_e4m3(float(number))
+    question = (
         f"Another number is {float(number):g}. In E4M3 there are eight steps from a power of two to the next. How many "
         "of them does the number lie above the power below it, what is its code, and what does the code stand for?"
     )
-    return [(ask, f"{float(steps):g} steps; {bits}; {worth:g}")]
+    return [(question, f"{float(steps):g} steps; {bits}; {value:g}")]
 
 
 def size_question(draw: random.Random) -> list[tuple[str, str]]:
     power = draw.randint(11, 15)
-    wide = square_bytes(2**power, 2)
-    size = bytes_text(wide)
-    ask = f"A tensor takes {size} in 16 bits. How much does it take in NVFP4, but for the tensor's own scale?"
-    return [(ask, f"{size} ÷ 16 · 4.5 = {bytes_text(wide * 9 // 32)}")]
+    bytes_in_16_bits = square_bytes(2**power, 2)
+    size = bytes_text(bytes_in_16_bits)
+    question = f"A tensor takes {size} in 16 bits. How much does it take in NVFP4, but for the tensor's own scale?"
+    return [(question, f"{size} ÷ 16 · 4.5 = {bytes_text(bytes_in_16_bits * 9 // 32)}")]

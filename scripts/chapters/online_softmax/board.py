@@ -132,7 +132,7 @@ def draw_running_sums(board: Board, parts: list[State], after: list[State]) -> N
         draw_block(board, 1, parts, after)
     with board.withhold():
         board.erase_with_answer("paper")
-        draw_terms(board, BARS_X, first, again=True)
+        draw_terms(board, BARS_X, first, without_sum=True)
         draw_terms(board, SHRUNK_BARS_X, [term * factor for term in first])
         with board.group("bars"):
             board.arrow(352, 110, 390, 110)
@@ -143,23 +143,23 @@ def draw_running_sums(board: Board, parts: list[State], after: list[State]) -> N
     )
     board.erase("bars", "terms")
     draw_scores(board, 2)
-    different = [f"{math.exp(score - after[-1].running_max):.3g}" for score in sorted(set(SCORES), reverse=True)]
+    distinct_terms = [f"{math.exp(score - after[-1].running_max):.3g}" for score in sorted(set(SCORES), reverse=True)]
     with board.withhold():
         draw_block(board, 2, parts, after)
     with board.withhold(), board.group("bars"):
         draw_pairs(board, after[-1].running_max)
     with board.withhold(), board.group("work"):
         total = f"{after[-1].running_sum:.3f}"
-        write_line(board, WORK_Y + LINE_HEIGHT * 3, f"all six:  2 · ({' + '.join(different)}) = {total}")
+        write_line(board, WORK_Y + LINE_HEIGHT * 3, f"all six:  2 · ({' + '.join(distinct_terms)}) = {total}")
 
 
-def draw_terms(board: Board, x: float, bars: Sequence[float], again: bool = False) -> None:
+def draw_terms(board: Board, x: float, bars: Sequence[float], without_sum: bool = False) -> None:
     """The terms of a block as bars, and their sum, which stays where it is while they're under the paper."""
     with board.group("terms"):
         for i, term in enumerate(bars):
             board.box(x + 40 * i, 144 - 66 * term, 22, 66 * term)
             board.write(x + 40 * i + 11, 132 - 66 * term, f"{term:.3g}", 0.75)
-    if not again:
+    if not without_sum:
         with board.group("bars"):
             board.write(x + 31, 163, f"{sum(bars):.3f}", 0.75)
 
@@ -192,9 +192,9 @@ def draw_scores(board: Board, i: int) -> None:
 
 def draw_block(board: Board, i: int, parts: list[State], after: list[State]) -> None:
     """The block's line in the table and its working; then its scores are struck out."""
-    state, kept = after[i], f"{after[i].factor:.3g}" if i else "-"
+    state, factor_text = after[i], f"{after[i].factor:.3g}" if i else "-"
     board.strike(TABLE_X + 12 + 136 * i, 32, TABLE_X + 142 + 136 * i, 11)
-    cells = [i + 1, f"{state.running_max:g}", kept, f"{parts[i].running_sum:.3f}", f"{state.running_sum:.3f}"]
+    cells = [i + 1, f"{state.running_max:g}", factor_text, f"{parts[i].running_sum:.3f}", f"{state.running_sum:.3f}"]
     draw_table_row(board, i, cells)
     if i:
         with board.group("work"):
@@ -203,13 +203,13 @@ def draw_block(board: Board, i: int, parts: list[State], after: list[State]) -> 
 
 def sum_text(i: int, parts: list[State], after: list[State]) -> str:
     """The line of this block, worked out: the old ones by the factor, then the new ones."""
-    here = SCORES[BLOCK * i : BLOCK * (i + 1)]
-    fresh = " + ".join(f"{math.exp(score - after[i].running_max):.3g}" for score in here)
+    scores = SCORES[BLOCK * i : BLOCK * (i + 1)]
+    terms_text = " + ".join(f"{math.exp(score - after[i].running_max):.3g}" for score in scores)
     old, new = after[i - 1].running_sum, parts[i].running_sum * math.exp(parts[i].running_max - after[i].running_max)
-    kept, total = after[i].factor * old, after[i].running_sum
+    rescaled_sum, total = after[i].factor * old, after[i].running_sum
     if after[i].factor == 1:
-        return f"{fresh} = {new:.3f},   {old:.3f} + {new:.3f} = {total:.3f}"
-    return f"{after[i].factor:.3f} · {old:.3f} = {kept:.3f},   {kept:.3f} + {new:.3f} = {total:.3f}"
+        return f"{terms_text} = {new:.3f},   {old:.3f} + {new:.3f} = {total:.3f}"
+    return f"{after[i].factor:.3f} · {old:.3f} = {rescaled_sum:.3f},   {rescaled_sum:.3f} + {new:.3f} = {total:.3f}"
 
 
 def draw_proof(board: Board) -> None:
@@ -251,10 +251,10 @@ def draw_accumulators(board: Board, parts: list[State], after: list[State]) -> N
         f"{vector(second.accumulator)} + {vector(parts[2].accumulator)} = {vector(last.accumulator)}",
         f"check:  {x:.2f} + {y:.2f} = 10 · {last.running_sum:.3f}",
     )
-    for i, own in enumerate(((), (0, 1), (2,), (3,))):  # the lines that are worked out with each line of the table
+    for i, indices in enumerate(((), (0, 1), (2,), (3,))):  # the lines worked out with each line of the table
         with board.withhold():
             if i < len(after):
                 draw_table_row(board, i, [vector(after[i].accumulator), vector(after[i].output)], skip=5)
             with board.group("work"):
-                for line in own:
+                for line in indices:
                     write_line(board, WORK_Y + 23 * line, lines[line], 0.8)

@@ -43,47 +43,47 @@ def draw_bug(board: Board, parts: list[State]) -> None:
         f"÷ {wrong.running_sum:.3f} = {vector(wrong.output)}",
         f"{x:.2f} + {y:.2f} = 10 · {wrong.running_sum:.3f}",
     )
-    for own in ((0, 1, 2), (), (3,), (4,)):  # the bars come second
+    for indices in ((0, 1, 2), (), (3,), (4,)):  # the bars come second
         with board.withhold(), board.group("bug"):
-            for line in own:
+            for line in indices:
                 write_line(board, WORK_Y - 5 + 22 * line, lines[line], 0.8)
-            if not own:
+            if not indices:
                 draw_weights(board)
 
 
 def draw_weights(board: Board) -> None:
     """The two weights of the first block as they are if nobody rescales, a line where each should end."""
-    floor, tall = 240, 48
+    floor, full_height = 240, 48
     for i, score in enumerate(SCORES[:BLOCK]):
-        used, right = (math.exp(score - top) for top in (max(SCORES[:BLOCK]), max(SCORES)))
-        x, end = 310 + 82 * i, floor - tall * right
-        board.box(x, floor - tall * used, 40, tall * used)
-        board.hatch(x, floor - tall * used, 40, tall * (used - right))
+        unscaled, rescaled = (math.exp(score - top) for top in (max(SCORES[:BLOCK]), max(SCORES)))
+        x, end = 310 + 82 * i, floor - full_height * rescaled
+        board.box(x, floor - full_height * unscaled, 40, full_height * unscaled)
+        board.hatch(x, floor - full_height * unscaled, 40, full_height * (unscaled - rescaled))
         board.line((x - 5, end), (x + 45, end), width=3.2)
-        board.write(x + 20, floor - tall * used - 12, f"{used:.3g} → {right:.3f}", 0.8)
+        board.write(x + 20, floor - full_height * unscaled - 12, f"{unscaled:.3g} → {rescaled:.3f}", 0.8)
 
 
 def draw_readers(board: Board, parts: list[State]) -> None:
-    rest = worked.merge(parts[1], parts[2])
-    whole = worked.merge(parts[0], rest)
-    states = [f"({part.running_max:g}, {part.running_sum:.3f})" for part in (parts[0], rest, whole)]
+    second_reader = worked.merge(parts[1], parts[2])
+    merged = worked.merge(parts[0], second_reader)
+    states = [f"({part.running_max:g}, {part.running_sum:.3f})" for part in (parts[0], second_reader, merged)]
     board.step(
         f"Below the table: two readers, one with {states[0]}, the other with {states[1]}, and an arrow from each to "
         f"{states[2]}, worked out below. Beside them the empty state, minus infinity and 0."
     )
     board.erase("bug")
-    terms = " + ".join(f"{math.exp(score - rest.running_max):.3g}" for score in SCORES[BLOCK:])
-    old = f"{whole.factor:.3f} · {parts[0].running_sum:.3f}"
+    terms = " + ".join(f"{math.exp(score - second_reader.running_max):.3g}" for score in SCORES[BLOCK:])
+    rescaled_sum_text = f"{merged.factor:.3f} · {parts[0].running_sum:.3f}"
     with board.withhold(), board.group("readers"):
         board.write(90, 195, states[1], 0.95)
-        write_line(board, 218, f"{terms} = {rest.running_sum:.3f}", 0.75)
+        write_line(board, 218, f"{terms} = {second_reader.running_sum:.3f}", 0.75)
     with board.withhold(), board.group("readers"):
         board.write(90, 168, states[0], 0.95)
         board.arrow(150, 169, 206, 178)
         board.arrow(150, 195, 206, 186)
     with board.withhold(), board.group("readers"):
         board.write(268, 182, states[2], 0.95)
-        write_line(board, 238, f"{old} + {rest.running_sum:.3f} = {whole.running_sum:.3f}")
+        write_line(board, 238, f"{rescaled_sum_text} + {second_reader.running_sum:.3f} = {merged.running_sum:.3f}")
     with board.withhold(), board.group("readers"):
         board.write(400, 172, "nothing read:", 0.75)
         board.write(400, 194, "(-∞, 0)", 0.95)
@@ -104,11 +104,11 @@ def draw_demo_ticks(board: Board, after: list[State]) -> None:
 
 
 def draw_what_is_left(board: Board, last: State) -> None:
-    kept = ROWS * (DIM + 2) * 4
+    kept_kib = ROWS * (DIM + 2) * 4 / 2**10
     board.step(
         "The values are struck out, too. In the last line of the table three things are ringed, and they are all that "
         f"is left: maximum {last.running_max:g}, sum {last.running_sum:.3f} and the accumulator. Below, the strip of "
-        f"{ROWS} rows is struck out, and beside it stands what is kept of them, {kept / 2**10:g} KiB."
+        f"{ROWS} rows is struck out, and beside it stands what is kept of them, {kept_kib:g} KiB."
     )
     board.erase("readers", "ticks", "work", "bug", "powers")
     with board.withhold():
@@ -126,4 +126,4 @@ def draw_what_is_left(board: Board, last: State) -> None:
         board.write(TABLE_X + 213, 191, f"{ROWS} · (1 + 1 + d) numbers", 0.85, at="left")
     registers = int(H100["registers per SM"].value) // 2**10
     with board.withhold():
-        write_line(board, 236, f"d = {DIM}:  {ROWS} · {DIM + 2} · 4 bytes = {kept / 2**10:g} KiB of {registers} KiB")
+        write_line(board, 236, f"d = {DIM}:  {ROWS} · {DIM + 2} · 4 bytes = {kept_kib:g} KiB of {registers} KiB")

@@ -21,11 +21,14 @@ def lines() -> Iterator[str]:
         parts.append(OnlineSoftmax.empty().update(block))
         blends.append(exp_below(block, parts[-1].running_max) @ value)
         before, state = state, state.update(block)
-        factor, grown = (exp_below(each, state.running_max) for each in (before.running_max, parts[-1].running_max))
-        blend = factor * blend + grown * blends[-1]
-        kept = f"{factor:.3g}" if number > 1 else "-"
+        factor, part_factor = (
+            exp_below(each, state.running_max) for each in (before.running_max, parts[-1].running_max)
+        )
+        blend = factor * blend + part_factor * blends[-1]
+        factor_text = f"{factor:.3g}" if number > 1 else "-"
         sums = [f"{parts[-1].running_sum:.3f}", f"{state.running_sum:.3f}"]
-        rows.append([number, f"{state.running_max:g}", kept, *sums, text(blend), text(blend / state.running_sum)])
+        blend_texts = [tensor_text(blend), tensor_text(blend / state.running_sum)]
+        rows.append([number, f"{state.running_max:g}", factor_text, *sums, *blend_texts])
     at_once = OnlineSoftmax.empty().update(scores)
     yield (
         f"The same factor for everything added up: {state.running_sum:.3f} in blocks, "
@@ -33,16 +36,16 @@ def lines() -> Iterator[str]:
     )
     yield from table(["block", "max", "factor", "new", "sum", "accumulator", "so far"], *rows)
     shares = softmax(scores[None].to(DEVICE), block=BLOCK)[0].cpu()
-    yield f"the kernel, one pair at a time: {text(shares @ values)}"
-    wrong, lost = sum(part.running_sum for part in parts), sum(blends)
-    yield f"the factor forgotten: {text(lost)} ÷ {wrong:.3f} = {text(lost / wrong)}"
-    rest = parts[1].merge(parts[2])
-    one, other, both, exchanged = map(state_text, (parts[0], rest, parts[0].merge(rest), rest.merge(parts[0])))
-    yield f"two readers: {one} and {other} are {both}; exchanged, {exchanged}"
+    yield f"the kernel, one pair at a time: {tensor_text(shares @ values)}"
+    wrong_sum, wrong_blend = sum(part.running_sum for part in parts), sum(blends)
+    yield f"the factor forgotten: {tensor_text(wrong_blend)} ÷ {wrong_sum:.3f} = {tensor_text(wrong_blend / wrong_sum)}"
+    last_two = parts[1].merge(parts[2])
+    readers = parts[0], last_two, parts[0].merge(last_two), last_two.merge(parts[0])
+    yield "two readers: {} and {} are {}; exchanged, {}".format(*map(state_text, readers))
     yield f"lse: {state.running_max:g} + ln {state.running_sum:.3f} = {state.lse:.3f}"
 
 
-def text(numbers: torch.Tensor) -> str:
+def tensor_text(numbers: torch.Tensor) -> str:
     return vector(numbers.tolist())
 
 

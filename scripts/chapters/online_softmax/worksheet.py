@@ -35,7 +35,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
     ):
         return None
     lines = lines_by_hand(scores, values)
-    last, lost = after[-1], forgotten[-1]
+    last, last_forgotten = after[-1], forgotten[-1]
     return Worksheet(
         title="Online softmax, two at a time",
         given=[
@@ -48,22 +48,22 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         head=["After", "Max", "Factor", "New", "Sum", "Accumulator"],
         rows=[
             [
-                f"{scores[at]}, {scores[at + 1]}",
+                f"{scores[begin]}, {scores[begin + 1]}",
                 Blank(f"{line.state.running_max:g}"),
-                Blank(f"{line.state.factor:.3g}") if at else "-",
-                Blank(sum_of(terms_of(scores[at : at + 2], line.state.running_max))),
-                Blank(step_text(at > 0, *(f"{each.running_sum:.3f}" for each in line))),
-                Blank(step_text(at > 0, *(vector(each.accumulator) for each in line))),
+                Blank(f"{line.state.factor:.3g}") if begin else "-",
+                Blank(sum_of(terms_of(scores[begin : begin + 2], line.state.running_max))),
+                Blank(step_text(begin > 0, *(f"{each.running_sum:.3f}" for each in line))),
+                Blank(step_text(begin > 0, *(vector(each.accumulator) for each in line))),
             ]
-            for at, line in zip((0, 2, 4), lines, strict=True)
+            for begin, line in zip((0, 2, 4), lines, strict=True)
         ],
         questions=[
             ("What is the output?", output_text(last)),
             ("Check each line: the accumulator adds up to how many times the sum?", "10"),
             (
                 "Nobody rescales. What sum and what output come out, and why does the check of question 2 not see it?",
-                f"{' + '.join(f'{line.new.running_sum:.3f}' for line in lines)} = {lost.running_sum:.3f}, "
-                f"{output_text(lost)}; sum and accumulator have the same wrong weights",
+                f"{' + '.join(f'{line.new.running_sum:.3f}' for line in lines)} = {last_forgotten.running_sum:.3f}, "
+                f"{output_text(last_forgotten)}; sum and accumulator have the same wrong weights",
             ),
             (
                 "One reader has the first two scores, another the last four. Which maximum and sum does each bring? "
@@ -106,7 +106,7 @@ def output_text(state: State) -> str:
 
 
 def is_even(scores: Sequence[int], values: Values) -> bool:
-    """Whether a hand that rounds to the printed digits at each step comes to the digits that are exact."""
+    """Whether we get the exact result's digits by hand, rounding to the printed digits at each step."""
     pairs = block_states(scores, values)
     tables = [
         (running_states(pairs, forget), [line.state for line in lines_by_hand(scores, values, forget)])
@@ -130,7 +130,7 @@ def printed_digits(state: State) -> tuple[str, str]:
 
 
 def lines_by_hand(scores: Sequence[int], values: Values, forget: bool = False) -> list[TableLine]:
-    """The line of each pair, where each product is rounded to the digits that the sheet prints."""
+    """The table's lines, with each product rounded to the digits that the sheet prints."""
     lines, state = [], State(scores[0])
     for at in (0, 2, 4):
         top = max(state.running_max, *scores[at : at + 2])

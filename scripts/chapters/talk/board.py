@@ -8,7 +8,7 @@ import math
 from kernels.bench.cost import square_bytes
 from kernels.bench.hardware import H100
 from scripts.chapters.board import Board
-from scripts.chapters.three_matmuls.worked import K, Q, V, dot_products, number, vector, weighted_sum
+from scripts.chapters.three_matmuls.worked import K, Q, V, dot_products, number_text, vector, weighted_sum
 
 CARDS = {"Q": "look for", "K": "offer", "V": "hand over"}
 WORDS, DIM, BYTES = 8192, 128, 2  # the large example: one head in FP16
@@ -22,7 +22,7 @@ def exponentials() -> list[list[float]]:
 
 
 def weights() -> list[list[float]]:
-    """As one writes them: to whole per cents."""
+    """As we write them: to whole per cents."""
     return [[round(power / sum(row), 2) for power in row] for row in exponentials()]
 
 
@@ -33,9 +33,9 @@ def thin_and_square_mib() -> tuple[int, int]:
 
 def matmul_and_trip_microseconds() -> tuple[float, float]:
     """How long the two matmuls take, and how long the four trips of the square, in µs, by the maker's figures."""
-    cooks = 4 * WORDS**2 * DIM / H100["bf16 peak"].value
-    hallway = TRIPS * square_bytes(WORDS, BYTES) / H100["hbm bandwidth"].value
-    return 1e6 * cooks, 1e6 * hallway
+    matmul_seconds = 4 * WORDS**2 * DIM / H100["bf16 peak"].value
+    trip_seconds = TRIPS * square_bytes(WORDS, BYTES) / H100["hbm bandwidth"].value
+    return 1e6 * matmul_seconds, 1e6 * trip_seconds
 
 
 def board() -> Board:
@@ -86,7 +86,8 @@ def draw_grid(board: Board) -> None:
     board.step(
         "A grid of three by three, the queries on its left, the keys on top. Its rows are "
         + "; ".join(" ".join(map(str, row)) for row in rows)
-        + f". Below, row 1 divided by the root of 2: {' '.join(map(number, scores))}. The cells: 9, 100, a million."
+        + f". Below, row 1 divided by the root of 2: {' '.join(map(number_text, scores))}. "
+        + "The cells: 9, 100, a million."
     )
     board.erase("left")
     with board.group("left"):
@@ -98,26 +99,26 @@ def draw_grid(board: Board) -> None:
             for j, cell in enumerate(row):
                 if i:
                     with board.withhold():
-                        board.write(122 + 64 * j, 59 + 38 * i, number(cell))
+                        board.write(122 + 64 * j, 59 + 38 * i, number_text(cell))
                 else:
-                    board.write(122 + 64 * j, 59, number(cell))
+                    board.write(122 + 64 * j, 59, number_text(cell))
         for x, y, words in ((16, 220, 3), (104, 220, 10), (16, 248, 1000)):
             board.write(x, y, f"{words}² = {words**2:,}", 0.85, at="left")
     with board.group("row"):
         board.write(50, 184, "row 1 ÷ √2", 0.75)
-        board.table(122, 184, [list(map(number, scores))], [64, 64], size=0.9)
+        board.table(122, 184, [list(map(number_text, scores))], [64, 64], size=0.9)
 
 
 def draw_pie(board: Board) -> None:
     row, part = exponentials()[0], weights()[0]
     percents = "  ".join(f"{100 * weight:.0f}" for weight in part)
     board.step(
-        f"Of the grid row 1 is left, divided. Below it its exponentials, {' '.join(map(number, row))}, and their sum, "
-        f"{sum(row):.2f}; above it a pie cut into its shares, {percents} %."
+        f"Of the grid row 1 is left, divided. Below it its exponentials, {' '.join(map(number_text, row))}, and their "
+        f"sum, {sum(row):.2f}; above it a pie cut into its shares, {percents} %."
     )
     board.erase("left")
     with board.group("left"):
-        board.write(92, 216, " + ".join(map(number, row)) + f" = {sum(row):.2f}", 0.85, at="left")
+        board.write(92, 216, " + ".join(map(number_text, row)) + f" = {sum(row):.2f}", 0.85, at="left")
         for y, says in ((76, "along the row,"), (104, "never down")):
             board.write(166, y, says, 0.9, at="left")
     with board.group("pie"):
@@ -136,7 +137,7 @@ def draw_weighted_sum(board: Board) -> None:
     part = weights()[0]
     board.step(
         "Beside the pie the shares of row 1, each with its value: "
-        + ", ".join(f"{number(weight)} of {vector(value)}" for weight, value in zip(part, V, strict=True))
+        + ", ".join(f"{number_text(weight)} of {vector(value)}" for weight, value in zip(part, V, strict=True))
         + f". Below a line their sum, {vector(weighted_sum(part))}, whose numbers add up to {sum(V[0])}."
     )
     board.erase("left", "row")
@@ -147,7 +148,9 @@ def draw_weighted_sum(board: Board) -> None:
         board.line((135, 140), (308, 140))
         with board.withhold():
             board.write(228, 166, f"= {vector(weighted_sum(part))}", 1, at="left")
-            board.write(34, 208, " + ".join(map(number, weighted_sum(part))) + f" = {sum(V[0])} ✓", 0.95, at="left")
+            board.write(
+                34, 208, " + ".join(map(number_text, weighted_sum(part))) + f" = {sum(V[0])} ✓", 0.95, at="left"
+            )
         board.write(34, 246, "a lot of what fits", 0.9, at="left")
 
 
@@ -180,12 +183,12 @@ def draw_balloon(board: Board) -> None:
 
 
 def draw_hallway(board: Board) -> None:
-    cooks, carried = matmul_and_trip_microseconds()
+    matmul_us, trip_us = matmul_and_trip_microseconds()
     peak, speed = H100["bf16 peak"].value / 1e12, H100["hbm bandwidth"].value / 1e12
     board.step(
         f"On the left a kitchen, {peak:.0f} TFLOP/s, with a narrow hallway, {speed:.2f} TB/s, to the memory, HBM. "
         f"Under the square four arrows: written, down; read, up; and both again. N over d is {WORDS // DIM}, circled; "
-        f"cooks {cooks:.0f} microseconds, hallway {carried:.0f}."
+        f"cooks {matmul_us:.0f} microseconds, hallway {trip_us:.0f}."
     )
     board.erase("left")
     board.box(16, 18, 276, 44, f"kitchen: {peak:.0f} TFLOP/s", 0.9)
@@ -205,8 +208,8 @@ def draw_hallway(board: Board) -> None:
         board.write(18, 174, f"{TRIPS}N² / {TRIPS}Nd = N/d =", 0.95, at="left")
         board.write(252, 174, str(WORDS // DIM), 1.2)
         board.ring(252, 174, 58, 38)
-        board.write(18, 246, f"hallway: {carried:.0f} µs", 0.95, at="left")
-    board.write(18, 216, f"cooks: {cooks:.0f} µs", 0.95, at="left")
+        board.write(18, 246, f"hallway: {trip_us:.0f} µs", 0.95, at="left")
+    board.write(18, 216, f"cooks: {matmul_us:.0f} µs", 0.95, at="left")
 
 
 def draw_struck_square(board: Board) -> None:

@@ -12,19 +12,20 @@ from kernels.bench.hardware import H100
 from kernels.reference import weights
 from scripts.chapters.demo import DEVICE, percents, table, vector
 from scripts.chapters.talk.board import BYTES, DIM, WORDS
-from scripts.chapters.three_matmuls.worked import K, Q, V, number
+from scripts.chapters.three_matmuls.worked import K, Q, V, number_text
 
 SNIPPET = "roofline"
 TEXTBOOK = ("QKᵀ", "softmax", "PV")  # the scale folded into the first
 
 
 def lines() -> Iterator[str]:
-    square, least = square_bytes(WORDS, BYTES), qkvo_bytes(WORDS, DIM, BYTES)
+    score_bytes, least_bytes = square_bytes(WORDS, BYTES), qkvo_bytes(WORDS, DIM, BYTES)
     trips = [trip for trip in eager_traffic(WORDS, DIM, BYTES) if trip.kernel in TEXTBOOK]
-    moved = sum((trip.read + trip.written) // square for trip in trips) * square
-    peak, speed = H100["bf16 peak"].value, H100["hbm bandwidth"].value
-    cooks, hallway = 1e6 * attention_flops(WORDS, DIM) / peak, 1e6 * moved / speed
-    yield f"The hallway needs {hallway:.0f} µs for the square, the cooks {cooks:.0f} µs: N/d = {moved // least}."
+    moved_bytes = sum((trip.read + trip.written) // score_bytes for trip in trips) * score_bytes
+    peak, bandwidth = H100["bf16 peak"].value, H100["hbm bandwidth"].value
+    matmul_us, trip_us = 1e6 * attention_flops(WORDS, DIM) / peak, 1e6 * moved_bytes / bandwidth
+    ratio = moved_bytes // least_bytes
+    yield f"The hallway needs {trip_us:.0f} µs for the square, the cooks {matmul_us:.0f} µs: N/d = {ratio}."
     yield ""
     q, k, v = (torch.tensor(rows, dtype=torch.float64, device=DEVICE) for rows in (Q, K, V))
     products, shares = q @ k.T, weights(q, k).round(decimals=2)  # in whole per cents, as at the board
@@ -34,7 +35,7 @@ def lines() -> Iterator[str]:
             i + 1,
             row_text(products[i]),
             row_text(powers[i]),
-            number(powers[i].sum().item()),
+            number_text(powers[i].sum().item()),
             percents(share),
             vector(share @ v),
         ]
@@ -42,11 +43,11 @@ def lines() -> Iterator[str]:
     ]
     yield from table(["row", "q · k", "exponentials", "sum", "shares", "output"], *rows)
     yield ""
-    thin = f"{mib(least / 4):.0f} MiB"
-    yield f"{WORDS} words: Q {thin}, the square {mib(square):.0f} MiB, the output {thin}"
-    yield f"kitchen {peak / 1e12:.0f} TFLOP/s, hallway {speed / 1e12:.2f} TB/s"
-    yield f"four trips {mib(moved):.0f} MiB, Q, K, V and the output {mib(least):.0f} MiB"
+    table_text = f"{mib(least_bytes / 4):.0f} MiB"
+    yield f"{WORDS} words: Q {table_text}, the square {mib(score_bytes):.0f} MiB, the output {table_text}"
+    yield f"kitchen {peak / 1e12:.0f} TFLOP/s, hallway {bandwidth / 1e12:.2f} TB/s"
+    yield f"four trips {mib(moved_bytes):.0f} MiB, Q, K, V and the output {mib(least_bytes):.0f} MiB"
 
 
 def row_text(row: torch.Tensor) -> str:
-    return " ".join(number(value) for value in row.tolist())
+    return " ".join(number_text(value) for value in row.tolist())

@@ -7,7 +7,7 @@ import math
 from contextlib import nullcontext
 
 from scripts.chapters.board import Board
-from scripts.chapters.three_matmuls.worked import K, Q, Row, V, dot, dot_products, number, vector, weighted_sum
+from scripts.chapters.three_matmuls.worked import K, Q, Row, V, dot, dot_products, number_text, vector, weighted_sum
 
 CARDS = {"Q": "what I look for", "K": "what I offer", "V": "what I hand over"}
 QUERY = (1, 0, 0.5, -0.5)  # one query, and four keys with what to say of them
@@ -35,16 +35,16 @@ def weights() -> list[list[float]]:
 
 
 def rounded_weights() -> list[list[float]]:
-    """The shares as one writes them: to whole per cents, 24.8 as 25 and 50.3 as 50."""
+    """The shares as we write them: to whole per cents, 24.8 as 25 and 50.3 as 50."""
     return [[round(weight, 2) for weight in row] for row in weights()]
 
 
 def short_texts(row: Row) -> list[str]:
-    """.5, as one writes it in a hurry."""
+    """Each number as we write it in a hurry: 0.5 as .5."""
     return [f"{value:g}".replace("0.", ".") for value in row]
 
 
-def per_cent(row: Row) -> str:
+def percent_text(row: Row) -> str:
     return "  ".join(f"{100 * weight:.0f}" for weight in row) + " %"
 
 
@@ -103,10 +103,12 @@ def draw_cards(board: Board) -> None:
 
 def draw_dot_products(board: Board) -> None:
     first, *others = KEYS
-    said = ", ".join(f"{' '.join(short_texts(key))}: {number(dot(QUERY, key))}, {says}" for key, says in KEYS.items())
+    products_text = ", ".join(
+        f"{' '.join(short_texts(key))}: {number_text(dot(QUERY, key))}, {says}" for key, says in KEYS.items()
+    )
     board.step(
         f"The query in four boxes, below it a key, below that their products, and the sum {dot(QUERY, first):.2f}. "
-        f"Then three other keys: with all four it is {said}."
+        f"Then three other keys: with all four it is {products_text}."
     )
     board.erase()
     lines = {"q": QUERY, "k": first, "products": [q * k + 0.0 for q, k in zip(QUERY, first, strict=True)]}
@@ -145,7 +147,7 @@ def draw_grid(board: Board) -> None:
         board.write(54, ROW_Y[i], vector(query), 0.85)
         with board.withhold() if i else nullcontext():
             for j, cell in enumerate(row):
-                board.write(COLUMN_X[j], ROW_Y[i] - 11, number(cell))
+                board.write(COLUMN_X[j], ROW_Y[i] - 11, number_text(cell))
     for y, (words, cells) in zip(ROW_Y, ((3, 3**2), (10, 10**2), (1000, f"{1000**2:,}")), strict=True):
         with board.group("cells"), board.withhold():  # counted last
             board.write(272, y, f"{words}² = {cells}", at="left")
@@ -155,7 +157,7 @@ def draw_scores(board: Board) -> None:
     rows = scores()
     board.step(
         f"In each cell of the grid, below its number, the score: divided by the root of 2, {math.sqrt(2):.2f}. The "
-        "rows are " + "; ".join(" ".join(map(number, row)) for row in rows) + "."
+        "rows are " + "; ".join(" ".join(map(number_text, row)) for row in rows) + "."
     )
     board.erase("cells")
     board.write(272, ROW_Y[0], "÷ √2 =", 1.1, at="left")
@@ -163,7 +165,7 @@ def draw_scores(board: Board) -> None:
     with board.withhold(), board.group("scores"):
         for i, row in enumerate(rows):
             for j, cell in enumerate(row):
-                board.write(COLUMN_X[j], ROW_Y[i] + 11, number(cell), 0.8)
+                board.write(COLUMN_X[j], ROW_Y[i] + 11, number_text(cell), 0.8)
     for y, says in zip(ROW_Y[1:], ("a score keeps its size,", "however large d is"), strict=True):
         board.write(272, y - 10, says, 0.85, at="left")
 
@@ -171,7 +173,7 @@ def draw_scores(board: Board) -> None:
 def draw_pies(board: Board) -> None:
     powers, parts = exponentials(), rounded_weights()
     lines = [
-        f"{' '.join(map(number, row))} over {sum(row):.2f}, {per_cent(part)}"
+        f"{' '.join(map(number_text, row))} over {sum(row):.2f}, {percent_text(part)}"
         for row, part in zip(powers, parts, strict=True)
     ]
     board.step(
@@ -179,22 +181,25 @@ def draw_pies(board: Board) -> None:
         f"and its pie: {'; '.join(lines)}. Below, 10 against 5: e to the 5, {math.exp(5):.0f}, to 1."
     )
     board.erase(keep=("grid", "number", "scores"))
-    named = {
+    exponent_texts = {
         0: "0",
         1: f"{math.sqrt(1 / 2):.2f}",
         2: f"{math.sqrt(2):.3f}",
     }  # as on the board, and to the digits needed
-    known = {product: math.exp(product / math.sqrt(len(K[0]))) for row in dot_products() for product in row}
-    said = "     ".join(f"e^{{{named[product]}}} = {number(power)}" for product, power in sorted(known.items()))
-    board.write(240, 20, said, 0.85)
+    powers_by_product = {product: math.exp(product / math.sqrt(len(K[0]))) for row in dot_products() for product in row}
+    powers_text = "     ".join(
+        f"e^{{{exponent_texts[product]}}} = {number_text(power)}"
+        for product, power in sorted(powers_by_product.items())
+    )
+    board.write(240, 20, powers_text, 0.85)
     for x, y, head in ((159, 56, "scores"), (306, 44, "exponentials"), (396, 44, "sum"), (306, 62, "shares")):
         board.write(x, y, head, 0.75)
     for i, (row, part) in enumerate(zip(powers, parts, strict=True)):
         with board.withhold() if i == len(parts) - 1 else nullcontext():
-            board.table(264, ROW_Y[i] - 11, [list(map(number, row))], [42] * 3, size=0.75)
-            board.write(396, ROW_Y[i] - 11, number(sum(row)), 0.75)
+            board.table(264, ROW_Y[i] - 11, [list(map(number_text, row))], [42] * 3, size=0.75)
+            board.write(396, ROW_Y[i] - 11, number_text(sum(row)), 0.75)
             with board.group("shares"):
-                board.write(306, ROW_Y[i] + 11, per_cent(part), 0.8)
+                board.write(306, ROW_Y[i] + 11, percent_text(part), 0.8)
             draw_pie(board, 448, ROW_Y[i], 20, part)
     board.write(18, 242, "10 against 5:", 0.9, at="left")
     with board.withhold():
@@ -215,20 +220,24 @@ def draw_outputs(board: Board) -> None:
     top, bottom = ROW_Y[0] - 12, ROW_Y[2] + 34
     board.matrix(38, top, [["", ""]] * 3, w=44, h=46)
     board.write(192, ROW_Y[1] + 11, "=", 1.2)
-    for edge, back in ((246, 6), (366, -6)):  # around what stands there
+    for edge, back in ((246, 6), (366, -6)):  # brackets around the shares
         board.line((edge + back, top), (edge, top), (edge, bottom), (edge + back, bottom))
     board.write(382, ROW_Y[1] + 11, "·", 1.2)
     board.matrix(396, top, V, w=34, h=46)
-    board.table(64, ROW_Y[0] + 11, [[number(value) for value in rows[0]]], [44, 44], size=0.9)
+    board.table(64, ROW_Y[0] + 11, [[number_text(value) for value in rows[0]]], [44, 44], size=0.9)
     with board.withhold():
-        board.table(64, ROW_Y[1] + 11, [[number(value) for value in row] for row in rows[1:]], [44, 44], 46, 0.9)
+        board.table(64, ROW_Y[1] + 11, [[number_text(value) for value in row] for row in rows[1:]], [44, 44], 46, 0.9)
     with board.group("work"):
         board.write(240, 26, "N×d = N×N · N×d", 0.9)
-        terms = " + ".join(f"{number(weight)[:3]}·{vector(value)}" for weight, value in zip(parts[0], V, strict=True))
+        terms = " + ".join(
+            f"{number_text(weight)[:3]}·{vector(value)}" for weight, value in zip(parts[0], V, strict=True)
+        )
         board.write(18, 236, f"{terms}", 0.85, at="left")
         board.write(346, 236, f"= {vector(rows[0])}", 0.85, at="left")
         with board.withhold():
-            board.write(18, 256, f"{number(rows[0][0])} + {number(rows[0][1])} = {sum(V[0])} ✓", 0.85, at="left")
+            board.write(
+                18, 256, f"{number_text(rows[0][0])} + {number_text(rows[0][1])} = {sum(V[0])} ✓", 0.85, at="left"
+            )
 
 
 def draw_demo(board: Board) -> None:

@@ -1,4 +1,4 @@
-"""The three words that several boards have: their products, a blend, and how one writes a number."""
+"""The three words that several boards have: their dot products, a weighted sum, and how we write a number."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def weighted_sum(row: Row) -> list[float]:
     return [dot(row, column) for column in zip(*V, strict=True)]
 
 
-def number(value: float) -> str:
+def number_text(value: float) -> str:
     """0.71, and 1 without decimals."""
     return f"{value:.0f}" if abs(value - round(value)) < 1e-9 else f"{value:.2f}"
 
 
 def vector(row: Row) -> str:
-    return "[" + ", ".join(number(value) for value in row) + "]"
+    return "[" + ", ".join(number_text(value) for value in row) + "]"

@@ -21,8 +21,8 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         if not (output := output_of_dots(row, v)):
             return None
         terms = [POWERS[dot] for dot in row]
-        said = [" ".join(map(str, row)), f"{sum(terms):.2f}", f"{' '.join(map(str, percent(terms)))} %"]
-        rows.append([f"word {word}", *map(Blank, said), Blank(f"[{output[0]:g}, {output[1]:g}]")])
+        cells = [" ".join(map(str, row)), f"{sum(terms):.2f}", f"{' '.join(map(str, percent(terms)))} %"]
+        rows.append([f"word {word}", *map(Blank, cells), Blank(f"[{output[0]:g}, {output[1]:g}]")])
     return Worksheet(
         title="Attention by hand, three words",
         given=[

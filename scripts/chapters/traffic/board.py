@@ -155,10 +155,10 @@ def draw_four_trips(board: Board) -> None:
 
 
 def draw_six_trips(board: Board) -> None:
-    whole = sum(kernel.read + kernel.written for kernel in KERNELS)
+    moved_bytes = sum(kernel.read + kernel.written for kernel in KERNELS)
     board.step(
         "A fourth box, times scale, between the first and softmax, with two more thick arrows: six trips. "
-        f"With the small tables {mb(whole):.1f} MB, {whole / LEAST_BYTES:.0f} times the least."
+        f"With the small tables {mb(moved_bytes):.1f} MB, {moved_bytes / LEAST_BYTES:.0f} times the least."
     )
     board.erase("count")
     draw_kernel(board, 1, reads=True, writes=True)
@@ -166,8 +166,8 @@ def draw_six_trips(board: Board) -> None:
     with board.withhold():
         board.write(240, 24, f"as typed: {trips} trips", 1.1)
     with board.withhold(), board.group("count"):
-        board.write(240, 220, f"{trips} · {mb(SQUARE_BYTES):.2f} + {mb(LEAST_BYTES):.2f} = {mb(whole):.1f} MB", 1)
-        board.write(240, 248, f"{whole / LEAST_BYTES:.0f} times the least", 1)
+        board.write(240, 220, f"{trips} · {mb(SQUARE_BYTES):.2f} + {mb(LEAST_BYTES):.2f} = {mb(moved_bytes):.1f} MB", 1)
+        board.write(240, 248, f"{moved_bytes / LEAST_BYTES:.0f} times the least", 1)
 
 
 def draw_counted_trips(board: Board) -> None:
@@ -180,14 +180,14 @@ def draw_counted_trips(board: Board) -> None:
     for i, (name, count) in enumerate(rows):
         x, y = 14 + 226 * (i // 2), 214 + 34 * (i % 2)
         board.write(x, y, name, 0.85, at="left")
-        rest = count % 1
-        shown = f"{count:.0f}" if not rest else f"{count:.2f}" if rest < 0.1 else f"{count:.1f}"
+        fraction = count % 1
+        count_text = f"{count:.0f}" if not fraction else f"{count:.2f}" if fraction < 0.1 else f"{count:.1f}"
         with board.withhold() if i > 1 else nullcontext():
             for j in range(int(count)):
                 board.box(x + 80 + 18 * j, y - 7, 14, 14)
-            if rest > 0.1:
-                board.box(x + 80 + 18 * int(count), y - 7, 14 * rest, 14)
-            board.write(x + 190, y, shown, 0.9, at="left")
+            if fraction > 0.1:
+                board.box(x + 80 + 18 * int(count), y - 7, 14 * fraction, 14)
+            board.write(x + 190, y, count_text, 0.9, at="left")
 
 
 def draw_kernel_times(board: Board) -> None:
@@ -202,12 +202,12 @@ def draw_kernel_times(board: Board) -> None:
     )
     board.erase(keep=("kernels",))
     for i, (x, time) in enumerate(zip(KERNEL_X, measured, strict=True)):
-        high = 112 * time / max(measured)
-        board.box(x + 20, 102, 50, high)
+        height = 112 * time / max(measured)
+        board.box(x + 20, 102, 50, height)
         if i in (1, 2):
             with board.withhold():
-                board.hatch(x + 20, 102, 50, high)
-        board.write(x + 45, 118 + high, f"{time:.3f} ms", 0.9)
+                board.hatch(x + 20, 102, 50, height)
+        board.write(x + 45, 118 + height, f"{time:.3f} ms", 0.9)
     with board.withhold():
         board.write(240, 252, f"scale and softmax: {part:.0%} of the time".replace("%", " %"), 1)
 

@@ -15,7 +15,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
     n, d = draw.choice((1, 3, 5)) * 2 ** draw.randint(11, 15), 2 ** draw.randint(5, 8)
     if n // d < 4:
         return None
-    square, least = square_bytes(n, 2), qkvo_bytes(n, d, 2)
+    score_bytes, least_bytes = square_bytes(n, 2), qkvo_bytes(n, d, 2)
     intensity = round(d / (1 + 2 * d / n))
     bound = "bytes" if intensity < PEAK / BANDWIDTH else "arithmetic"
     return Worksheet(
@@ -26,12 +26,12 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         ],
         head=["What", "Bytes"],
         rows=[
-            ["the square, once", Blank(bytes_text(square))],
-            ["four trips of it", Blank(bytes_text(4 * square))],
-            ["Q, K, V and O together", Blank(bytes_text(least))],
+            ["the square, once", Blank(bytes_text(score_bytes))],
+            ["four trips of it", Blank(bytes_text(4 * score_bytes))],
+            ["Q, K, V and O together", Blank(bytes_text(least_bytes))],
         ],
         questions=[
-            ("How many times what was wanted do the four trips move?", f"{4 * square // least} = N ÷ d"),
+            ("How many times what was wanted do the four trips move?", f"{4 * score_bytes // least_bytes} = N ÷ d"),
             (
                 "QKᵀ makes 2N²d operations over 2N² + 4Nd bytes. How many per byte, as a whole number?",
                 f"{d} ÷ (1 + {2 * d}/{n}) = {intensity}",

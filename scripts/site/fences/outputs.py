@@ -70,7 +70,7 @@ def head_html(name: str, unit: str = "") -> Markup:
 def table_cell(value: object) -> Markup:
     """Returns a cell of a table: numbers to the right, long words breakable after each underscore."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return Markup('<td class="hb-number">{}</td>').format(number(value))
+        return Markup('<td class="hb-number">{}</td>').format(number_text(value))
     text = "" if value is None else str(value)
     if len(text) <= MAX_UNBROKEN:
         return Markup("<td>{}</td>").format(text)
@@ -89,7 +89,7 @@ def folded_table_html(table: dict) -> Markup:
     ).format(with_spaces(table["name"]), len(table["rows"]), columns, table_html(table))
 
 
-def number(value: float) -> str:
+def number_text(value: float) -> str:
     """Returns an integer whole, and of others four significant digits, with a power of ten only among many zeros."""
     if isinstance(value, int):
         return as_printed(str(value))
@@ -141,10 +141,10 @@ def changed_html(ran: bool = True) -> Markup:
 
 def source_of_number(record: Record) -> str:
     """Returns what a number rests on, for the reader who hovers over it."""
-    return f"measured on {machine_name(record.provenance)}, {day(record.provenance)}"
+    return f"measured on {machine_name(record.provenance)}, {day_text(record.provenance)}"
 
 
-def day(ran: dict) -> str:
+def day_text(ran: dict) -> str:
     """Returns the day of a run: "25 November 2026"."""
     day = date.fromisoformat(ran["date"])
     return f"{day.day} {day:%B %Y}"
@@ -163,7 +163,7 @@ def provenance_html(ran: dict, name: str, url: str | None = None, earlier: bool 
         title,
         "an earlier run" if earlier else "ran",
         machine_name(ran),
-        day(ran),
+        day_text(ran),
         *(ran[key] for key in ("torch", "triton", "cuda", "driver", "python", "commit")),
     )
 

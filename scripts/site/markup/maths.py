@@ -22,7 +22,7 @@ FORMULA = re.compile(
 
 
 class Formulas:
-    """Sets formulas, each only once."""
+    """Typesets formulas; the cache keeps each, so no formula is set twice."""
 
     def __init__(self):
         self.cache = Cache("formulas")
@@ -48,7 +48,7 @@ class Formulas:
     def typeset(self, page: str, tex: str, display: bool) -> str:
         options = {"displayMode": display, "throwOnError": True, "strict": "error"}
         call = f"katex.renderToString({json.dumps(tex)}, {json.dumps(options)})"
-        try:  # a rope string must be flattened on that side before it crosses
+        try:  # QuickJS joins strings lazily; JSON.stringify makes one piece of them, which Python can take over
             return json.loads(self.engine.eval(f"JSON.stringify({call})"))
         except Exception as error:
             why = str(error).partition("\n")[0]  # the rest is where in KaTeX
@@ -62,9 +62,9 @@ class Formulas:
 
 
 def keep_together(before: str, formula: str, after: str) -> str:
-    """A formula with what touches it: a browser would begin a line with the comma behind one.
+    """Returns a formula with the signs that touch it in one box: a browser could begin a line with the comma behind it.
 
-    One that is long may be broken, so it holds nothing.
+    A long formula, which may break at an operator, gets no box.
     """
     if (before or after) and formula.count('class="katex-base"') == 1:
         return f'<span class="hb-held">{before}{formula}{after}</span>'

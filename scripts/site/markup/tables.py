@@ -57,14 +57,18 @@ def add_headings(rows: str) -> str:
 def numeric_columns(rows: str) -> set[int]:
     """The columns that have nothing but numbers below their heads, and no place that the page gives them."""
     cells = [CELL.findall(row) for row in ROW.findall(rows)]
-    body = [[(place, text) for _, place, text in row] for row in cells if row and row[0][0] == "td"]
+    body = [[(attributes, text) for _, attributes, text in row] for row in cells if row and row[0][0] == "td"]
     if not body:
         return set()
     numeric = set()
     for i in range(max(map(len, body))):
         column = [row[i] for row in body if i < len(row)]
         texts = [TAG.sub("", text).strip() for _, text in column]
-        if any(texts) and all(map(NUMBER.fullmatch, texts)) and not any("align" in place for place, _ in column):
+        if (
+            any(texts)
+            and all(map(NUMBER.fullmatch, texts))
+            and not any("align" in attributes for attributes, _ in column)
+        ):
             numeric.add(i)
     return numeric
 

@@ -20,8 +20,8 @@ from scripts.site.live import Pieces
 from scripts.site.meta import reading
 from scripts.site.pages.navigation import ROMAN, Chapter
 
-RACE = "flash_first"  # the snippet that timed the two
-SHAPE = re.compile(r"\[batch, heads, sequence, head_dim\] = \[(\d+), (\d+), (\d+), (\d+)\]")
+RACE_SNIPPET = "flash_first"  # timed the textbook's attention and FlashAttention
+PRINTED_SHAPE = re.compile(r"\[batch, heads, sequence, head_dim\] = \[(\d+), (\d+), (\d+), (\d+)\]")
 BYTES_PER_NUMBER = 2  # in FP16
 TILES_PER_ROW = 8  # of the square
 EMPTY = Markup()
@@ -37,14 +37,14 @@ def front_matter(text: str) -> dict:
 
 
 def chapter_path(chapters: list[Chapter], docs: Path) -> Markup:
-    """Every part with its chapters; those that stand before the first part are of it."""
+    """The parts with a card for each chapter; chapters before the first part count as its own."""
     home = front_matter((docs / "index.md").read_text(encoding="utf-8"))
     first = next((chapter.part for chapter in chapters if chapter.part), "")
     parts = groupby(chapters, key=lambda chapter: chapter.part or first)
     return Markup('<div class="parts">{}</div>').format(
         EMPTY.join(
-            part_of_path(ROMAN[number], title, list(of_it), home, docs)
-            for number, (title, of_it) in enumerate(parts, 1)
+            part_of_path(ROMAN[number], title, list(of_part), home, docs)
+            for number, (title, of_part) in enumerate(parts, 1)
         )
     )
 
@@ -88,13 +88,13 @@ def sentence_html(pieces: Pieces) -> Markup:
 
 def race_record(reader: Reader) -> Record | None:
     try:
-        return reader.read(RACE)
+        return reader.read(RACE_SNIPPET)
     except Missing:
         return None
 
 
 def race_style(reader: Reader) -> str:
-    """The two times and the longer, for a stylesheet that makes bars of them; nothing if they were never taken."""
+    """The two times and the longer as CSS properties, from which the stylesheet makes bars; empty without a record."""
     record = race_record(reader)
     rows = next((table["rows"] for table in record.tables() if table["name"] == "times"), []) if record else []
     times = {row["form"]: row["median"] for row in rows}
@@ -106,7 +106,7 @@ def race_shape(reader: Reader) -> tuple[int, ...]:
     """How many texts, heads, words and numbers a word the two were timed with."""
     record = race_record(reader)
     printed = "".join(output.get("text", "") for output in record.outputs["compare"]) if record else ""
-    match = SHAPE.search(printed)
+    match = PRINTED_SHAPE.search(printed)
     return tuple(map(int, match.groups())) if match else ()
 
 
@@ -123,7 +123,7 @@ def race_setting(reader: Reader) -> str:
 def race_provenance(reader: Reader) -> Markup:
     """On which machine and when, with its software."""
     record = race_record(reader)
-    return outputs.ran_html(record, RACE, f"snippets/{RACE}/") if record else EMPTY
+    return outputs.ran_html(record, RACE_SNIPPET, f"snippets/{RACE_SNIPPET}/") if record else EMPTY
 
 
 def race_picture(reader: Reader) -> Markup:

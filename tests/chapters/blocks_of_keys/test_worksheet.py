@@ -12,7 +12,7 @@ from tests.chapters.worksheet_numbers import SEEDS, blend_by_hand, numbers, pair
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_key_is_right(seed):
+def test_the_key_agrees_with_the_library(seed):
     sheet = worksheets.make("blocks-of-keys", seed)
     rows = torch.tensor(pairs(sheet.given[0]), dtype=torch.float64)
     q, k, v = rows[:1], rows[1:4], rows[4:]

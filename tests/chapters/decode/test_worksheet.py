@@ -9,7 +9,7 @@ from tests.chapters.worksheet_numbers import LN_2, SEEDS, numbers, pairs
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_key_is_right(seed):
+def test_the_key_agrees_with_the_library(seed):
     sheet = worksheets.make("decode", seed)
     scores = torch.tensor(numbers(sheet.given[0].partition("values")[0]), dtype=torch.float64)
     values = torch.tensor(pairs(sheet.given[0]), dtype=torch.float64)

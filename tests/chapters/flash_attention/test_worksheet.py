@@ -8,7 +8,7 @@ from tests.chapters.worksheet_numbers import LN_2, SEEDS, matrices, numbers
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_key_is_right(seed):
+def test_the_key_agrees_with_the_library(seed):
     sheet = worksheets.make("flash-attention", seed)
     q, k, v = matrices(sheet)
     outputs = attention(q, k, v, scale=LN_2)  # powers of 2

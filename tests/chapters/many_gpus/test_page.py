@@ -24,10 +24,10 @@ def outputs_of_gpus():
 
 
 def test_every_word_finds_3_and_6_on_board_1_and_6_and_3_on_board_2():
-    for (out, lse), found, sums in zip(
+    for (out, lse), expected, sums in zip(
         outputs_of_gpus(), ([3, 6], [6, 3]), ([3, 3, 3, 3], [1.5, 3, 12, 6]), strict=True
     ):
-        assert out[0, 0].tolist() == [pytest.approx(found)] * 4
+        assert out[0, 0].tolist() == [pytest.approx(expected)] * 4
         assert [round(2 ** (each / SCALE), 9) for each in lse[0, 0].tolist()] == sums
 
 

@@ -6,17 +6,17 @@ from tests.chapters.conftest import EARLIER
 from tests.chapters.figure_menus import menus
 
 
-def test_while_more_gpus_await_their_run_the_others_are_drawn_and_the_page_is_told_what_is_lacking(monkeypatch):
-    read = records.read
+def test_without_a_record_of_more_gpus_two_are_drawn_and_the_missing_record_is_reported(monkeypatch):
+    read_record = records.read
 
-    def never(name):
-        record = read(name)
+    def read_without_more_gpus(name):
+        record = read_record(name)
         if name == "more_gpus":
             raise records.Missing("snippet more_gpus has never run")
         return record
 
-    monkeypatch.setattr(records, "read", never)
-    with EARLIER.track_reads() as asked:
+    monkeypatch.setattr(records, "read", read_without_more_gpus)
+    with EARLIER.track_reads() as read_names:
         labels, _ = menus(percent_of_ideal.figure())["Setting"]
-    assert asked == {"more_gpus", "parallel_speed"}
+    assert read_names == {"more_gpus", "parallel_speed"}
     assert labels and all(label.startswith("2 GPUs, ") for label in labels)

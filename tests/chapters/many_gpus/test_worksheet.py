@@ -16,7 +16,7 @@ HALVES = slice(2), slice(2, 4)  # the words of each GPU
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_key_is_right(seed):
+def test_the_key_agrees_with_the_library(seed):
     sheet = worksheets.make("many-gpus", seed)
     rows = torch.tensor([list(map(float, row.split(", "))) for row in re.findall(r"\[([-\d, ]+)\]", sheet.given[0])])
     q, k, v = rows.double().view(3, 1, 1, 4, 2)

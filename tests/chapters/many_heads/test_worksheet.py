@@ -11,7 +11,7 @@ from tests.chapters.worksheet_numbers import SEEDS, blend_by_hand, given_rows, n
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_key_is_right(seed):
+def test_the_key_agrees_with_the_library(seed):
     sheet = worksheets.make("many-heads", seed)
     x = given_rows(sheet)
     places = [int(place) - 1 for place in re.findall(r"the (\d)\w\w", sheet.given[0])[:4]]

@@ -10,7 +10,7 @@ from tests.chapters.worksheet_numbers import SEEDS, numbers, parse_bytes
 
 
 @pytest.mark.parametrize("seed", [*SEEDS, *map(str, range(11, 61))])
-def test_the_key_is_right(seed):
+def test_the_key_agrees_with_the_library(seed):
     sheet = worksheets.make("number-formats", seed)
     block, tensor_scale = numbers(sheet.given[0].partition("NVFP4:")[2])[:8], numbers(sheet.given[0])[-1]
     stored = quantize(torch.tensor(block + 8 * [0.0]), NVFP4, tensor_scale=tensor_scale)

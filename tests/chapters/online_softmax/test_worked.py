@@ -31,7 +31,7 @@ def test_three_blocks_end_where_one_does_unless_we_forget_to_rescale():
 
 
 @pytest.mark.parametrize("scores", [worked.SCORES, (0, 2, 1, 1, 1, 3)])
-def test_who_forgets_adds_the_new_terms_against_the_maximum_so_far(scores):
+def test_without_rescaling_each_block_adds_its_terms_at_the_maximum_so_far(scores):
     total, top = 0.0, float("-inf")
     for score in range(0, len(scores), worked.BLOCK):
         block = torch.tensor(scores[score : score + worked.BLOCK], dtype=torch.float64)
@@ -40,7 +40,7 @@ def test_who_forgets_adds_the_new_terms_against_the_maximum_so_far(scores):
     assert worked.running_states(worked.block_states(scores), forget=True)[-1].running_sum == pytest.approx(total)
 
 
-def test_the_table_of_the_sheet():
+def test_the_sheets_table_has_the_rounded_steps():
     rows = table("chapters/online-softmax/sheet.md", "Accumulator")
     for count, (row, step) in enumerate(zip(rows, STEPS, strict=True)):
         assert numbers(row["Factor"]) == ([round(step.factor, 3)] if count else [])

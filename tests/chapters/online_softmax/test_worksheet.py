@@ -11,7 +11,7 @@ from tests.chapters.worksheet_numbers import SEEDS, numbers
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_key_is_right(seed):
+def test_the_key_agrees_with_the_library(seed):
     sheet = worksheets.make("online-softmax", seed)
     given = numbers(sheet.given[0])
     scores = torch.tensor(given[:6], dtype=torch.float64)

@@ -10,52 +10,52 @@ from tests.chapters.rows import earlier_row, h100
 from tests.docs.page_text import DRAWINGS, drawing_text
 
 SMS, CLOCK, PEAK, HBM = map(h100, ("sms", "tensor core clock", "bf16 peak", "hbm bandwidth"))
-SHARED_CLOCK, LANES = h100("shared memory per clock"), h100("fp32 lanes")
-HBM_CLOCK = HBM / SMS / CLOCK  # bytes a clock for each SM
-STORE = 256 * 2**10  # what shared memory and L1 divide on an SM: NVIDIA's Hopper Tuning Guide
-REGISTERS_CLOCK = LANES / 2 * 3 * 4  # a multiply-add reads 3 numbers of 4 bytes
+SHARED_BYTES_PER_CLOCK, LANES = h100("shared memory per clock"), h100("fp32 lanes")
+HBM_BYTES_PER_CLOCK = HBM / SMS / CLOCK  # bytes a clock for each SM
+SHARED_AND_L1_BYTES = 256 * 2**10  # what shared memory and L1 divide on an SM: NVIDIA's Hopper Tuning Guide
+REGISTER_BYTES_PER_CLOCK = LANES / 2 * 3 * 4  # a multiply-add reads 3 numbers of 4 bytes
 
 
 @pytest.fixture
-def l2():
+def l2_bandwidth():
     """The measured speed of L2, in bytes a second."""
     return 1e12 * earlier_row("l2_speed", "sizes", size=16)["speed"]
 
 
-def test_the_drawn_gpu_is_to_scale(l2):
+def test_the_drawn_gpu_is_to_scale(l2_bandwidth):
     drawing = ElementTree.parse(DRAWINGS / "primer-gpu.svg")
     pipes = {rect.get("data-pipe"): float(rect.get("width")) for rect in drawing.iter() if rect.get("data-pipe")}
     speeds = {
-        "registers": REGISTERS_CLOCK,
-        "shared memory": SHARED_CLOCK,
-        "l2": l2 / SMS / CLOCK,
-        "hbm": HBM_CLOCK,
+        "registers": REGISTER_BYTES_PER_CLOCK,
+        "shared memory": SHARED_BYTES_PER_CLOCK,
+        "l2": l2_bandwidth / SMS / CLOCK,
+        "hbm": HBM_BYTES_PER_CLOCK,
     }
     assert pipes.keys() == speeds.keys()
     for name, width in pipes.items():
-        assert width == pytest.approx(172 * speeds[name] / REGISTERS_CLOCK, rel=0.02), name
+        assert width == pytest.approx(172 * speeds[name] / REGISTER_BYTES_PER_CLOCK, rel=0.02), name
     branch = next(rect for rect in drawing.iter() if rect.get("data-branch"))
     assert float(branch.get("height")) == pipes["shared memory"]
     stores = {rect.get("data-store"): float(rect.get("width")) for rect in drawing.iter() if rect.get("data-store")}
     shared = stores["shared memory"] / sum(stores.values())
-    assert shared == pytest.approx(h100("shared memory per SM") / STORE, rel=0.002)
+    assert shared == pytest.approx(h100("shared memory per SM") / SHARED_AND_L1_BYTES, rel=0.002)
     groups = {group.get("data-what"): list(group) for group in drawing.iter() if group.get("data-what")}
     assert len(groups["sms"]) == SMS and len(groups["warps"]) % 32 == 0
 
 
-def test_the_drawn_gpu_has_the_figures_of_the_registry(l2):
+def test_the_drawn_gpu_has_the_figures_of_the_registry(l2_bandwidth):
     labels = drawing_text("primer-gpu")
     for label in [
         f"registers {h100('registers per SM') / 2**10:.0f} KiB",
         f"shared memory up to {h100('shared memory per SM') / 2**10:.0f} KiB",
-        f"L2 cache {mib(h100('l2')):.0f} MiB, {l2 / 1e12:.1f} TB/s",
-        f"{l2 / SMS / CLOCK:.0f} B per clock, each SM",
+        f"L2 cache {mib(h100('l2')):.0f} MiB, {l2_bandwidth / 1e12:.1f} TB/s",
+        f"{l2_bandwidth / SMS / CLOCK:.0f} B per clock, each SM",
         f"HBM {h100('hbm') / 1e9:.0f} GB, {HBM / 1e12:.2f} TB/s",
         f"{LANES} FLOP per clock",
         f"{h100('bf16 tensor core')} FLOP per clock",
-        f"{REGISTERS_CLOCK:.0f} B per clock",
-        f"{SHARED_CLOCK} B per clock",
-        f"{HBM_CLOCK:.1f} B per clock, each SM",
+        f"{REGISTER_BYTES_PER_CLOCK:.0f} B per clock",
+        f"{SHARED_BYTES_PER_CLOCK} B per clock",
+        f"{HBM_BYTES_PER_CLOCK:.1f} B per clock, each SM",
         f"{SMS} SMs",
     ]:
         assert label in labels

@@ -11,7 +11,7 @@ from tests.chapters.worksheet_numbers import SEEDS
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_key_is_right(seed):
+def test_the_key_agrees_with_the_library(seed):
     """Each tile fetches its rows and columns, and the product is that of the whole tables."""
     sheet = worksheets.make("primer", seed)
     n = int(re.search(r"of (\d+) by", sheet.given[0])[1])

@@ -8,7 +8,7 @@ from tests.chapters.worksheet_numbers import SEEDS, matrices, numbers
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_key_is_right(seed):
+def test_the_key_agrees_with_the_library(seed):
     sheet = worksheets.make("three-matmuls", seed)
     q, k, v = matrices(sheet)
     weights = (q @ k.T / 2**0.5).softmax(-1)

@@ -24,12 +24,12 @@ def get(url, **headers):
     return urllib.request.urlopen(urllib.request.Request(url, headers=headers))
 
 
-def test_texts_are_compressed_for_who_asks(url):
-    plain, packed = get(url), get(url, **{"Accept-Encoding": "gzip"})
-    assert (plain.headers["Content-Encoding"], packed.headers["Content-Encoding"]) == (None, "gzip")
-    body = packed.read()
+def test_texts_are_compressed_only_on_request(url):
+    plain, compressed = get(url), get(url, **{"Accept-Encoding": "gzip"})
+    assert (plain.headers["Content-Encoding"], compressed.headers["Content-Encoding"]) == (None, "gzip")
+    body = compressed.read()
     assert gzip.decompress(body) == plain.read()
-    assert int(packed.headers["Content-Length"]) == len(body) < 500
+    assert int(compressed.headers["Content-Length"]) == len(body) < 500
 
 
 @pytest.mark.parametrize("path", ["chapter", "chapter/", "chapter/index.html"])
@@ -38,7 +38,7 @@ def test_a_page_is_found(url, path):
 
 
 @pytest.mark.parametrize("path", ["no", "../", "../secret.txt", "%2e%2e/secret.txt", "index.html/", "chapter/no/"])
-def test_what_is_not_below_the_path_is_not_found(url, path):
+def test_nothing_outside_the_served_folder_is_found(url, path):
     with pytest.raises(urllib.error.HTTPError, match="404"):
         get(url + path)
 

@@ -1,4 +1,4 @@
-"""``renderer``: a kernel module, two snippets, figures, a record that a test can replace, rendered as the site is."""
+"""The fixture ``renderer``: a small repository with a record that a test can replace, rendered as the site is."""
 
 from types import SimpleNamespace
 
@@ -55,7 +55,7 @@ def record_of(*outputs, executed=MERGE_EXECUTED, **more):
 
 
 class FakeReader(records.Reader):
-    """A reader of which a test says what it reads: a record, or what it raises."""
+    """A reader with fixed answers: for each snippet a record to return or an error to raise."""
 
     def __init__(self, root, **answers):
         super().__init__(root)
@@ -101,7 +101,7 @@ class Renderer:
         (self.root / path).write_text(text)
 
     def save_suite(self, *runs):
-        """Each run: where it was, and what became of its files."""
+        """Saves the outcomes of the suite. Each run: its provenance, and the outcome of each file."""
         files = {
             path: outcome | {"ran": PROVENANCE | where, "digest": digest_of_file(self.reader.modules, path)}
             for where, outcomes in runs
@@ -126,18 +126,18 @@ class Renderer:
     def render(self, text, is_unchecked=False):
         return BeautifulSoup(self.html(text, is_unchecked), "html.parser")
 
-    def fence(self, kind, body, options=""):
+    def render_fence(self, kind, body, options=""):
         return self.render(f"``` {kind} {options}\n{body}\n```\n")
 
-    def checked(self, text):
-        """Renders a page and holds it to what was executed, as the build does."""
+    def render_checked(self, text):
+        """Renders a page and checks that what it quotes was executed, as the build does."""
         html = self.html(text)
         return BeautifulSoup(self.page.check(html, self.fences.reader), "html.parser")
 
-    def refused(self, text):
+    def refusal(self, text):
         """Returns why a page stops the build."""
         with pytest.raises(FenceError) as caught:
-            self.checked(text)
+            self.render_checked(text)
         return str(caught.value)
 
 

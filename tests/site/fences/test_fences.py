@@ -39,7 +39,7 @@ def texts(page, *selectors):
     ],
 )
 def test_source_quotes_a_symbol_or_a_part_of_it_and_says_where_it_is(renderer, mark, text, where):
-    page = renderer.fence("source", mark)
+    page = renderer.render_fence("source", mark)
     assert page.pre.get_text() == (text or (renderer.root / "kernels/state.py").read_text())
     assert page.find(class_="filename").get_text() == f"kernels/state.py · lines {where}"
     assert page.find(class_="linenos")["data-linenos"].strip() == where.partition("–")[0]  # noqa: RUF001
@@ -51,26 +51,26 @@ def test_source_quotes_of_a_lab_its_start_and_a_solution_and_no_more(renderer):
         renderer.write(path, '"""Adds."""\n\n\ndef add(x, y):\n    """x + y"""\n    return x + y\n')
     about = 'number = 4\ntitle = "Add"\nchapter = "first-kernel"\nminutes = 9\nfunctions = ["add"]\n'
     renderer.write("scripts/labs/catalogue/add/about.toml", about)
-    start = renderer.checked("``` source\nscripts.labs.catalogue.add.start\n```")  # no record runs it
+    start = renderer.render_checked("``` source\nscripts.labs.catalogue.add.start\n```")  # no record runs it
     assert start.find(class_="filename").get_text() == "labs/04_add.py"
     assert not start.find(class_="filename").a  # the API has no lab
-    assert "return x + y" in renderer.fence("source", "scripts.labs.catalogue.add.solution:add").pre.get_text()
-    assert "has no module scripts.labs.catalogue.add.lab" in renderer.refused(
+    assert "return x + y" in renderer.render_fence("source", "scripts.labs.catalogue.add.solution:add").pre.get_text()
+    assert "has no module scripts.labs.catalogue.add.lab" in renderer.refusal(
         "``` source\nscripts.labs.catalogue.add.lab\n```"
     )
 
 
 def test_source_leads_to_the_api_where_the_symbol_is_documented(renderer):
-    assert not renderer.fence("source", "kernels.state:State").find(class_="filename").a
+    assert not renderer.render_fence("source", "kernels.state:State").find(class_="filename").a
     text = '"""States."""\n\n\nclass State:\n    """One."""\n\n    def _own(self):\n        """Inner."""\n'
     renderer.write("kernels/state.py", text)
-    link = renderer.fence("source", "kernels.state:State").find(class_="filename").a
+    link = renderer.render_fence("source", "kernels.state:State").find(class_="filename").a
     assert link["href"] == "../../api/kernels/#kernels.state.State"
-    assert not renderer.fence("source", "kernels.state:State._own").find(class_="filename").a
+    assert not renderer.render_fence("source", "kernels.state:State._own").find(class_="filename").a
 
 
 def test_a_line_past_the_fence_can_be_highlighted(renderer):
-    page = renderer.fence("source", "kernels.state:State.merge", '{hl_lines="3"}')
+    page = renderer.render_fence("source", "kernels.state:State.merge", '{hl_lines="3"}')
     assert page.find(class_="hll").get_text() == "    return 1 < 2\n"
 
 
@@ -99,7 +99,7 @@ def test_a_line_past_the_fence_can_be_highlighted(renderer):
 )
 def test_what_is_not_there_stops_the_build_and_its_line_is_named(renderer, text, words):
     renderer.first_line = 10
-    said = renderer.refused(f"# One\n\nkernels.state:Nothing, first:nothing, bars\n\n{text}\n")
+    said = renderer.refusal(f"# One\n\nkernels.state:Nothing, first:nothing, bars\n\n{text}\n")
     assert words in said and said.startswith("line 14: ")
 
 
@@ -116,7 +116,7 @@ def test_run_shows_the_cell_what_it_left_and_where_it_ran(renderer):
 
 
 def test_a_figure_has_caption_plot_alternative_note_and_where_it_ran(renderer):
-    page = renderer.fence("figure", "bars", '{caption="Bars & more" note="One head & FP16."}')
+    page = renderer.render_fence("figure", "bars", '{caption="Bars & more" note="One head & FP16."}')
     assert page.figcaption.get_text() == "Bars & more"
     plot, note, ran = page.figure.find_all(class_=True, recursive=False)
     assert '"y":[0.25,0.5]' in plot.script.string and '"template":{}' in plot.script.string
@@ -132,7 +132,7 @@ def test_a_figure_cannot_end_its_own_script():
 def test_an_output_that_no_page_can_show_stops_the_build(renderer):
     data = {"text/plain": "Figure()", "image/png": ""}
     renderer.record = record_of(nbformat.v4.new_output("display_data", data=data))
-    assert "first:show leaves image/png, text/plain" in renderer.refused(RUN)
+    assert "first:show leaves image/png, text/plain" in renderer.refusal(RUN)
 
 
 def test_record_shows_every_table_folded_and_its_command(renderer):
@@ -179,7 +179,7 @@ def test_a_record_that_is_behind_is_shown_with_a_mark_and_a_stale_one_stops_the_
     )
     assert str(page) == str(whole)
     renderer.record = records.Stale("kernels.state changed")
-    assert "kernels.state changed" in renderer.refused(text)
+    assert "kernels.state changed" in renderer.refusal(text)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_files_that_wait_for_their_run_are_counted_and_a_suite_that_skips_nothin
 def test_a_test_file_that_does_not_say_what_it_is_for_stops_the_build(renderer, text):
     renderer.write("tests/kernels/test_state.py", text)
     renderer.save_suite(({}, {"tests/kernels/test_state.py": STATE}))
-    assert "tests/kernels/test_state.py has no docstring" in renderer.refused(SUITE)
+    assert "tests/kernels/test_state.py has no docstring" in renderer.refusal(SUITE)
 
 
 def test_random_cases_are_shown_by_form_with_what_failed_their_seeds_and_where_they_ran(renderer):
@@ -320,7 +320,7 @@ def test_of_several_gpus_is_said_how_many_what_links_them_and_how_to_start_them(
     ],
 )
 def test_numbers_in_a_table_keep_four_digits(value, text):
-    assert outputs.number(value) == text
+    assert outputs.number_text(value) == text
 
 
 def test_a_long_name_in_a_table_may_break_after_an_underscore():

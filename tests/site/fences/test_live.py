@@ -28,7 +28,7 @@ def renderer(renderer):
 
 def started(renderer, body=ASKED):
     """The figure, and the state of its piece."""
-    figure = renderer.fence("live", body, CAPTION).figure
+    figure = renderer.render_fence("live", body, CAPTION).figure
     return figure, json.loads(figure.find("live-piece")["state"])
 
 
@@ -55,7 +55,7 @@ def test_an_earlier_run_is_marked_and_a_stale_one_stops_the_build(renderer):
     figure, state = started(renderer)
     assert state["value"] == "1.25 -3 0.5" and figure.select_one(".hb-stale")
     renderer.record = Stale("kernels.state changed")
-    assert "kernels.state changed" in renderer.refused(f"``` live {CAPTION}\n{ASKED}\n```\n")
+    assert "kernels.state changed" in renderer.refusal(f"``` live {CAPTION}\n{ASKED}\n```\n")
 
 
 @pytest.mark.parametrize(
@@ -70,5 +70,5 @@ def test_an_earlier_run_is_marked_and_a_stale_one_stops_the_build(renderer):
     ],
 )
 def test_a_row_that_is_not_there_stops_the_build_and_its_line_is_named(renderer, query, words):
-    message = renderer.refused(f'# One\n\n``` live {CAPTION}\nquantized_block key="#!value {query}"\n```\n')
+    message = renderer.refusal(f'# One\n\n``` live {CAPTION}\nquantized_block key="#!value {query}"\n```\n')
     assert words in message and message.startswith(f"line 3: quantized_block: #!value {query}: ")

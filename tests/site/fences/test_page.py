@@ -13,7 +13,7 @@ from tests.site.fences.conftest import MERGE_EXECUTED, NEVER_RAN, record_of
 
 LINK, OTHER = "[run](../snippets/first.ipynb)", "[other](../snippets/second.ipynb)"
 RUN = "``` run\nfirst:show\n```"
-QUOTED = "is quoted, and no record that this page shows or links has executed it"
+NOT_EXECUTED = "is quoted, and no record that this page shows or links has executed it"
 CHANGED = ["this code has changed since the run shown here"]
 NEVER_EXECUTED = ["no run has executed this code yet"]
 VALUE = "`#!value first.times.time n=1 .2f`"
@@ -35,7 +35,7 @@ def marks(page):
 @pytest.mark.parametrize("shown", [LINK, RUN])
 @pytest.mark.parametrize("quoted", [f"{STATE}.merge", STATE, "kernels.state", PART_OF_STATE])
 def test_a_page_quotes_what_a_record_that_it_shows_or_links_has_executed(renderer, shown, quoted):
-    assert marks(renderer.checked(f"{shown}\n\n{source(quoted)}")) == []
+    assert marks(renderer.render_checked(f"{shown}\n\n{source(quoted)}")) == []
 
 
 @pytest.mark.parametrize(
@@ -49,16 +49,16 @@ def test_a_page_quotes_what_a_record_that_it_shows_or_links_has_executed(rendere
     ],
 )
 def test_a_page_quotes_nothing_else(renderer, quoted, text):
-    assert renderer.refused(f"{text} {quoted}\n\n\n{source(quoted)}") == f"line 4: {quoted} {QUOTED}"
+    assert renderer.refusal(f"{text} {quoted}\n\n\n{source(quoted)}") == f"line 4: {quoted} {NOT_EXECUTED}"
 
 
 def test_a_name_that_only_begins_alike_was_not_executed(renderer):
     renderer.record = record_of(executed=[f"{STATE}.merged"])
-    assert QUOTED in renderer.refused(f"{LINK}\n\n{source(f'{STATE}.merge')}")
+    assert NOT_EXECUTED in renderer.refusal(f"{LINK}\n\n{source(f'{STATE}.merge')}")
 
 
 @pytest.mark.parametrize(
-    "first, second, quoted, said",
+    "first, second, quoted, expected",
     [
         ({"changed": ("kernels.state",)}, NEVER_RAN, STATE, CHANGED),
         ({"changed": ("kernels.state",)}, NEVER_RAN, PART_OF_STATE, CHANGED),
@@ -71,14 +71,14 @@ def test_a_name_that_only_begins_alike_was_not_executed(renderer):
         ({"changed": ("kernels.other",)}, {}, "kernels.state:LIMIT", None),
     ],
 )
-def test_code_that_changed_since_all_its_runs_or_has_none_yet_is_marked(renderer, first, second, quoted, said):
-    kept = [each if each is NEVER_RAN else record_of(executed=MERGE_EXECUTED, **each) for each in (first, second)]
-    renderer.reader.answers = dict(zip(("first", "second"), kept, strict=True))
+def test_code_that_changed_since_all_its_runs_or_has_none_yet_is_marked(renderer, first, second, quoted, expected):
+    answers = [each if each is NEVER_RAN else record_of(executed=MERGE_EXECUTED, **each) for each in (first, second)]
+    renderer.reader.answers = dict(zip(("first", "second"), answers, strict=True))
     text = f"{LINK}, {OTHER}\n\n{source(quoted)}\n{source(quoted)}"
-    if said is None:
-        assert QUOTED in renderer.refused(text)
+    if expected is None:
+        assert NOT_EXECUTED in renderer.refusal(text)
     else:
-        assert marks(renderer.checked(text)) == said * 2
+        assert marks(renderer.render_checked(text)) == expected * 2
 
 
 @pytest.mark.parametrize(
@@ -86,18 +86,18 @@ def test_code_that_changed_since_all_its_runs_or_has_none_yet_is_marked(renderer
 )
 def test_a_record_that_cannot_be_read_stops_the_build_where_it_is_linked(renderer, link, words):
     renderer.reader.answers["second"] = records.RecordError("it can't be read")
-    assert renderer.refused(f"[run](../snippets/{link}.ipynb)\n\n{source(STATE)}").startswith(words)
+    assert renderer.refusal(f"[run](../snippets/{link}.ipynb)\n\n{source(STATE)}").startswith(words)
 
 
 # Numbers
 
 
 def test_a_number_has_its_record_shown_or_linked_on_the_page(renderer):
-    said = renderer.refused(f"first.times.time\n\nIt took {VALUE} ms.\n")
-    assert said.startswith("line 3: a number of first is quoted, and this page neither shows nor links")
+    message = renderer.refusal(f"first.times.time\n\nIt took {VALUE} ms.\n")
+    assert message.startswith("line 3: a number of first is quoted, and this page neither shows nor links")
     for shown in (RUN, LINK, '``` figure {caption="c"}\nbars\n```'):
-        assert renderer.checked(f"It took {VALUE} ms.\n\n{shown}\n").find(class_="hb-value")
-    assert renderer.checked('`#!value hardware.H100."hbm bandwidth" T .2f`').find(class_="hb-value")
+        assert renderer.render_checked(f"It took {VALUE} ms.\n\n{shown}\n").find(class_="hb-value")
+    assert renderer.render_checked('`#!value hardware.H100."hbm bandwidth" T .2f`').find(class_="hb-value")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def fact(renderer, monkeypatch):
 
 @pytest.mark.parametrize("mark", ["[all 2 rows]{fact=rows}", "[all\n2 rows]{fact=one.rows}"])
 def test_a_fact_that_says_what_its_record_says_tells_on_hover_what_it_rests_on(renderer, fact, mark):
-    words = renderer.checked(f"In {mark}.").find(class_="hb-fact")
+    words = renderer.render_checked(f"In {mark}.").find(class_="hb-fact")
     assert " ".join(words.get_text().split()) == "all 2 rows"
     assert words["title"] == "measured on NVIDIA H100, 1 November 2026"
 
@@ -157,7 +157,7 @@ def test_a_caption_says_what_its_facts_say(renderer, fact):
     assert page.figcaption.get_text() == "In all 2 rows." and page.find(class_="hb-note").get_text() == "Of all 2 rows."
     for option in ("caption", "note"):
         text = f'``` figure {{caption="Bars." {option}="In [all 3 rows]{{fact=rows}}."}}\nbars\n```'
-        assert "{fact=rows} says 'all 3 rows'" in renderer.refused(text)
+        assert "{fact=rows} says 'all 3 rows'" in renderer.refusal(text)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_a_caption_says_what_its_facts_say(renderer, fact):
     ],
 )
 def test_other_words_and_other_names_stop_the_build_and_their_line_is_named(renderer, fact, mark, words):
-    assert renderer.refused(f"# One\n\nIn\n{mark}.\n").startswith(f"line 4: {words}")
+    assert renderer.refusal(f"# One\n\nIn\n{mark}.\n").startswith(f"line 4: {words}")
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_other_words_and_other_names_stop_the_build_and_their_line_is_named(rend
 )
 def test_a_fact_without_its_record_stops_the_build(renderer, fact, fault, words):
     renderer.record = fault or record_of()
-    assert words in renderer.refused("In [all 2 rows]{fact=rows}.")
+    assert words in renderer.refusal("In [all 2 rows]{fact=rows}.")
 
 
 def test_words_of_a_fact_go_on_in_markdown(renderer, monkeypatch):
@@ -194,13 +194,13 @@ def test_words_of_a_fact_go_on_in_markdown(renderer, monkeypatch):
 
 @pytest.mark.parametrize("text", ["[words]{fact=not a name}", "words]{fact=ab}", "[words\n\nmore]{fact=ab}"])
 def test_words_that_are_marked_wrongly_stop_the_build_and_code_may_show_how_to(renderer, text):
-    renderer.checked("Write `[words]{fact=name}`.")
-    assert ": a fact is marked `[words]{fact=name}`" in renderer.refused(f"# One\n\n{text}\n")
+    renderer.render_checked("Write `[words]{fact=name}`.")
+    assert ": a fact is marked `[words]{fact=name}`" in renderer.refusal(f"# One\n\n{text}\n")
 
 
 def test_a_quotation_mark_behind_a_fact_stops_the_build(renderer, fact):
-    renderer.checked('He said "one, [all 2 rows]{fact=rows}."')
-    said = renderer.refused('First.\nHe said "one, [all 2 rows]{fact=rows}"')
+    renderer.render_checked('He said "one, [all 2 rows]{fact=rows}."')
+    said = renderer.refusal('First.\nHe said "one, [all 2 rows]{fact=rows}"')
     assert said.startswith("line 2: a closing quotation mark behind a mark")
 
 
@@ -250,7 +250,7 @@ def test_other_html_is_none_of_that(text):
     ],
 )
 def test_an_error_names_the_line_of_its_fence_and_not_of_the_same_words_before(renderer, text, line):
-    assert renderer.refused(text).startswith(f"line {line}: ")
+    assert renderer.refusal(text).startswith(f"line {line}: ")
 
 
 def test_all_errors_of_a_page_are_named_at_once_by_their_lines(renderer, fact):
@@ -260,5 +260,5 @@ def test_all_errors_of_a_page_are_named_at_once_by_their_lines(renderer, fact):
     renderer.page.check_numbers()
     with pytest.raises(FenceError) as caught:
         renderer.page.check(html, renderer.fences.reader)
-    said = str(caught.value).splitlines()
-    assert [line.partition(":")[0] for line in said] == [f"line {line}" for line in (1, 3, 5, 7, 9, 13, 15)]
+    messages = str(caught.value).splitlines()
+    assert [line.partition(":")[0] for line in messages] == [f"line {line}" for line in (1, 3, 5, 7, 9, 13, 15)]

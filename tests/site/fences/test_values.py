@@ -142,7 +142,7 @@ def test_a_number_says_on_hover_what_it_rests_on(renderer):
     ],
 )
 def test_a_question_without_one_answer_stops_the_build_and_its_line_is_named(renderer, query, words):
-    message = renderer.refused(f"# One\n\nIt took\n`#!value {query}` ms.\n")
+    message = renderer.refusal(f"# One\n\nIt took\n`#!value {query}` ms.\n")
     assert words in message and message.startswith(f"line 4: #!value {query}: ")
 
 
@@ -154,4 +154,4 @@ def test_a_number_is_of_a_current_record_or_marked_as_of_an_earlier_run_or_says_
     renderer.record = NEVER_RAN
     assert value_text(renderer, query) == "[has never run]"
     renderer.record = Stale("kernels.state changed")
-    assert "kernels.state changed" in renderer.refused(f"`#!value {query}`")
+    assert "kernels.state changed" in renderer.refusal(f"`#!value {query}`")

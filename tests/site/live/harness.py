@@ -1,4 +1,4 @@
-"""A check calls a model with many cases, compares its answers with an oracle's, and puts a mistake into its source."""
+"""Compares a live piece's model with an oracle on many cases, and puts mistakes into its source that must show."""
 
 import json
 import math
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scripts.site.live import Pieces
 
-FEW = 300
+SAMPLE_SIZE = 300
 MODEL_CALLS = Path(__file__).with_name("model_calls.js").read_text()
 
 
@@ -36,9 +36,13 @@ class OracleCheck:
         return pieces.calls("check", "function", cases)
 
     def faults(self, pieces: Pieces, sample: bool = False) -> list:
-        """The cases that the model gets wrong, each with its answer and the truth.  ``sample``: try some of them only."""
+        """The cases that the model gets wrong, each with its answer and the oracle's. ``sample``: try only some."""
         cases = self.cases()
-        cases = cases[:: len(cases) // FEW] + cases[-FEW // 4 :] if sample and len(cases) > FEW else cases
+        cases = (
+            cases[:: len(cases) // SAMPLE_SIZE] + cases[-SAMPLE_SIZE // 4 :]
+            if sample and len(cases) > SAMPLE_SIZE
+            else cases
+        )
         answers, truths = self.answers(pieces, cases), list(self.oracle(cases))
         assert len(cases) == len(answers) == len(truths) > 0
         return [

@@ -13,9 +13,9 @@ from kernels.reference import attention, weights
 from kernels.serving.decode_kernel import owner_of
 from kernels.softmax import OnlineSoftmax, naive_softmax, safe_softmax
 from scripts import records
-from tests.site.live.harness import FEW, OracleCheck, per_case
+from tests.site.live.harness import SAMPLE_SIZE, OracleCheck, per_case
 
-MANY = 1000
+CASE_COUNT = 1000
 INF = math.inf
 SCALE = 2**-0.5
 
@@ -32,7 +32,7 @@ def table(rng: random.Random, rows: int, columns: int = 2, size: float = 1.0) ->
 def rows_and_block_sizes() -> list:
     """Rows of scores, each with the size of a block."""
     rng = random.Random(0)
-    rows = [table(rng, 1, rng.randint(1, 20), 10 ** rng.uniform(-2, 2.5))[0] for _ in range(MANY)]
+    rows = [table(rng, 1, rng.randint(1, 20), 10 ** rng.uniform(-2, 2.5))[0] for _ in range(CASE_COUNT)]
     rows += [
         [-INF] * 5,
         [-INF, 3.0, 3.0, -INF, 700.0, 1000.0],
@@ -67,7 +67,7 @@ def softmax_outputs(scores, values, _):
 @cache
 def scores_and_values() -> list:
     rng = random.Random(2)
-    return [[table(rng, 1, 6, 3)[0], table(rng, 6), i % 4 == 0] for i in range(FEW)]
+    return [[table(rng, 1, 6, 3)[0], table(rng, 6), i % 4 == 0] for i in range(SAMPLE_SIZE)]
 
 
 @per_case
@@ -89,7 +89,7 @@ def accumulators(scores, values, forget):
 
 def cuts() -> list:
     rng = random.Random(3)
-    return [[table(rng, 1, n, 5)[0], rng.randint(0, n)] for n in (rng.randint(2, 8) for _ in range(FEW))]
+    return [[table(rng, 1, n, 5)[0], rng.randint(0, n)] for n in (rng.randint(2, 8) for _ in range(SAMPLE_SIZE))]
 
 
 @per_case
@@ -105,7 +105,7 @@ def merged_readers(scores, cut):
 def words() -> list:
     """Queries, keys and values of 1 to 5 words, and the scale."""
     rng = random.Random(0)
-    sizes = [(rng.randint(1, 5), rng.randint(1, 4), 10 ** rng.uniform(-2, 1)) for _ in range(MANY)]
+    sizes = [(rng.randint(1, 5), rng.randint(1, 4), 10 ** rng.uniform(-2, 1)) for _ in range(CASE_COUNT)]
     return [[*(table(rng, n, d, size) for _ in range(3)), d**-0.5] for n, d, size in sizes]
 
 
@@ -150,7 +150,7 @@ def arrows() -> list:
         ([1e-150, 0.0], [1.0, 1.0]),
         ([100.0] * 6, [-100.0] * 6),
     ]
-    return [table(rng, 2, rng.randint(1, 5), 10) for _ in range(MANY)] + [list(pair) for pair in special]
+    return [table(rng, 2, rng.randint(1, 5), 10) for _ in range(CASE_COUNT)] + [list(pair) for pair in special]
 
 
 @per_case
@@ -186,7 +186,8 @@ def scores_near_overflow(*names: str) -> list:
     ]
     special += [[-100.0, -200.0, -800.0, -17.0], [0.0, -0.0, 1e-8, -1e-45], [65504.0, 65519.0, 65520.0, -65520.0]]
     rows = {
-        name: table(rng, MANY, 4, ENDS[name]) + [[ENDS[name] + x for x in row] for row in table(rng, MANY, 4)]
+        name: table(rng, CASE_COUNT, 4, ENDS[name])
+        + [[ENDS[name] + x for x in row] for row in table(rng, CASE_COUNT, 4)]
         for name in names
     }
     return [[name, row, safe] for name in names for row in rows[name] + special for safe in (False, True)]
@@ -271,14 +272,14 @@ def decode_batches() -> list:
     rng = random.Random(0)
     pick = lambda *sizes: rng.randint(0, rng.choice(sizes))
     lengths = lambda: [1 + pick(1, 8, 40), pick(0, 8, 40), pick(0, 3)]
-    return [[lengths(), rng.choice([1, 2, 3, 8, 64]), 1 + pick(2, 5, 130)] for _ in range(MANY)]
+    return [[lengths(), rng.choice([1, 2, 3, 8, 64]), 1 + pick(2, 5, 130)] for _ in range(CASE_COUNT)]
 
 
 def decode_cases() -> list:
     """Keys, values, query, scale, keys a block, where the blocks are cut, and whether the mask is aligned top left."""
     rng, cases = random.Random(0), []
     for i, (n, block, cut) in enumerate(
-        [(1, 2, [0, 1]), (4, 2, [0, 1, 2]), (7, 3, [0, 1, 3]), (16, 2, [0, 1, 4, 8])] * (MANY // 4)
+        [(1, 2, [0, 1]), (4, 2, [0, 1, 2]), (7, 3, [0, 1, 3]), (16, 2, [0, 1, 4, 8])] * (CASE_COUNT // 4)
     ):
         keys, values, query = table(rng, n, 2, 10 ** rng.uniform(-2, 2)), table(rng, n), table(rng, 1)[0]
         cases.append([keys, values, query, SCALE, block, cut, i % 5 == 0])
@@ -294,7 +295,7 @@ def decode_output_and_lse(keys, values, query, scale, block, cuts, top_left):
 
 def parts_to_merge() -> list:
     rng = random.Random(0)
-    lses = [table(rng, 1, 2, 10 ** rng.uniform(-2, 3))[0] for _ in range(MANY)]
+    lses = [table(rng, 1, 2, 10 ** rng.uniform(-2, 3))[0] for _ in range(CASE_COUNT)]
     lses += [(-INF, 1.0), (1.0, -INF), (-INF, -INF), (2.0, 2.0)]
     return [[[{"output": table(rng, 1)[0], "lse": lse} for lse in pair]] for pair in lses]
 
@@ -328,9 +329,9 @@ CHECKS = [
     OracleCheck("overflow: shares", softmax_in_type, lambda: scores_near_overflow("FP32", "FP64"), ("round(score - max)", "score"),
         rel_tol=1e-6, abs_tol=1e-44),
     OracleCheck("overflow: end", largest_exponent, lambda: [[name] for name in TYPES], ("else above", "else fits"), rel_tol=1e-6),
-    OracleCheck("flash: programs", tiles, lambda: [[name, *one] for one in problems((12, 12, 5, 5), MANY) for name in PASSES],
+    OracleCheck("flash: programs", tiles, lambda: [[name, *one] for one in problems((12, 12, 5, 5), CASE_COUNT) for name in PASSES],
         ("Math.min(stop, first + 1)", "Math.min(stop, first + blockQ)")),
-    OracleCheck("flash: output and gradients", outputs_and_gradients, lambda: problems((4, 4, 3, 3), MANY),
+    OracleCheck("flash: output and gradients", outputs_and_gradients, lambda: problems((4, 4, 3, 3), CASE_COUNT),
         ("masked && !problem.forget", "masked && problem.forget"), rel_tol=1e-6, abs_tol=1e-9),
     OracleCheck("decode: owners", block_owners, decode_batches, ("Math.min(program, blocks % programs)", "(program > 0)")),
     OracleCheck("decode: placeOf", per_case(lambda token, size: dict(zip(("entry", "row"), divmod(token, size), strict=True))),

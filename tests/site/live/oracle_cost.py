@@ -1,4 +1,4 @@
-"""Bytes, FLOP and limits: the models beside ``kernels.bench`` and a real cache."""
+"""Oracles of the models that count bytes, FLOP and limits: ``kernels.bench`` and a real cache."""
 
 import random
 from functools import cache
@@ -12,17 +12,17 @@ from kernels.serving.cache import KVCache
 from scripts import records
 from tests.site.live.harness import OracleCheck, per_case
 
-MANY = 3000
+CASE_COUNT = 3000
 REL_TOL = 1e-12
-MAX = {"n": 2**20, "dim": 512, "bytes": 8, "heads": 128, "batch": 256}
+LARGEST = {"n": 2**20, "dim": 512, "bytes": 8, "heads": 128, "batch": 256}
 PEAK = {"H100": "bf16 peak", "H200": "bf16 peak", "A100": "fp16 tensor core peak", "V100": "fp16 tensor core peak"}
 
 
 @cache
 def shapes() -> list[list[dict]]:
     rng = random.Random(0)
-    random_shapes = [[{name: rng.randint(1, most) for name, most in MAX.items()}] for _ in range(MANY)]
-    return [[dict.fromkeys(MAX, 1)], *random_shapes]
+    random_shapes = [[{name: rng.randint(1, most) for name, most in LARGEST.items()}] for _ in range(CASE_COUNT)]
+    return [[dict.fromkeys(LARGEST, 1)], *random_shapes]
 
 
 @per_case
@@ -38,8 +38,8 @@ def costs(shape):
 
 def chip(name: str) -> dict:
     registry = getattr(hardware, name)
-    wanted = {"memory": "hbm", "bandwidth": "hbm bandwidth", "peak": PEAK[name]}
-    return {key: registry[what].value for key, what in wanted.items()} | {"link": NVLINK[name].value}
+    constants = {"memory": "hbm", "bandwidth": "hbm bandwidth", "peak": PEAK[name]}
+    return {key: registry[what].value for key, what in constants.items()} | {"link": NVLINK[name].value}
 
 
 PRINTED = {
@@ -60,9 +60,9 @@ def bytes_held(shape, memory):
 
 def memories() -> list:
     rng = random.Random(1)
-    small_site = {"n": 8, "dim": 2, "bytes": 4, "heads": 1, "batch": 1}
+    small_shape = {"n": 8, "dim": 2, "bytes": 4, "heads": 1, "batch": 1}
     peak = 3 * 64 + cost.eager_peak_bytes(8, 2, 4)
-    return [[shape, 10 ** rng.uniform(3, 16)] for (shape,) in shapes()] + [[small_site, peak], [small_site, peak - 1]]
+    return [[shape, 10 ** rng.uniform(3, 16)] for (shape,) in shapes()] + [[small_shape, peak], [small_shape, peak - 1]]
 
 
 FORMS = {
@@ -79,28 +79,28 @@ def traffic(form, shape):
     """Of each kernel the bytes read and written; and how often the square goes, with its bytes."""
     trips = {"typed": 6, "textbook": 4, "fused": 0}[form]
     square = cost.square_bytes(shape["n"], *list(shape.values())[2:])
-    return [[[one.kernel, one.read, one.written] for one in FORMS[form](*shape.values())], trips, trips * square]
+    return [[[each.kernel, each.read, each.written] for each in FORMS[form](*shape.values())], trips, trips * square]
 
 
 def kernels() -> list:
     """Kernels on chips of any kind, some with a time; and one at the ridge."""
     rng = random.Random(0)
-    wide = lambda low, high: 10 ** rng.uniform(low, high)
-    work = lambda: {"flops": wide(3, 18), "moved": wide(2, 14)}
-    chips = lambda: {"peak": wide(11, 16), "bandwidth": wide(10, 13)}
+    log_uniform = lambda low, high: 10 ** rng.uniform(low, high)
+    work = lambda: {"flops": log_uniform(3, 18), "moved": log_uniform(2, 14)}
+    chips = lambda: {"peak": log_uniform(11, 16), "bandwidth": log_uniform(10, 13)}
     ridge = [{"flops": 600, "moved": 2}, {"peak": 3e12, "bandwidth": 1e10}, 0]
-    return [[work(), chips(), rng.choice([0, wide(-7, 2)])] for _ in range(MANY)] + [ridge]
+    return [[work(), chips(), rng.choice([0, log_uniform(-7, 2)])] for _ in range(CASE_COUNT)] + [ridge]
 
 
 @per_case
-def under_the_roof(work, chip, seconds):
+def roofline_point(work, chip, seconds):
     intensity = work["flops"] / work["moved"]
     limit = cost.attainable(intensity, chip["peak"], chip["bandwidth"])
-    reached = work["flops"] / seconds / limit if seconds else 0
-    return {"intensity": intensity, "limit": limit, "least": work["flops"] / limit, "share": reached}
+    share = work["flops"] / seconds / limit if seconds else 0
+    return {"intensity": intensity, "limit": limit, "least": work["flops"] / limit, "share": share}
 
 
-def examples(_) -> list:
+def roofline_examples(_) -> list:
     return [[[row["step"].replace("_", " "), row["work"], row["moved"]] for row in records.table("roofline", "roofs")]]
 
 
@@ -115,7 +115,7 @@ def models() -> list:
         return {"layers": rng.randint(1, 130), **heads, "dim": dim, "weights": rng.uniform(1e8, 1e12)}
 
     size = lambda: [rng.randint(1, 2**20), rng.randint(1, 1024)]
-    return [[model(), *size(), rng.choice(("bf16", "fp8", "nvfp4")), 2 ** rng.randint(0, 4)] for _ in range(MANY)]
+    return [[model(), *size(), rng.choice(("bf16", "fp8", "nvfp4")), 2 ** rng.randint(0, 4)] for _ in range(CASE_COUNT)]
 
 
 @cache
@@ -181,8 +181,8 @@ CHECKS = [
     OracleCheck("balloon: held", bytes_held, memories, ("> memory", ">= memory"), rel_tol=REL_TOL),
     OracleCheck("hbm_trips: by kernel", traffic, lambda: [[form, shape] for (shape,) in shapes() for form in FORMS],
         ("read.map(trip(kernel, true))", "read.map(trip(kernel, false))"), rel_tol=REL_TOL),
-    OracleCheck("roofline: place", under_the_roof, kernels, ("flops / bytes", "bytes / flops"), rel_tol=REL_TOL),
-    OracleCheck("roofline: examples", examples, lambda: [[]], ("5 * n * n", "4 * n * n"), rel_tol=1e-6),
+    OracleCheck("roofline: place", roofline_point, kernels, ("flops / bytes", "bytes / flops"), rel_tol=REL_TOL),
+    OracleCheck("roofline: examples", roofline_examples, lambda: [[]], ("5 * n * n", "4 * n * n"), rel_tol=1e-6),
     OracleCheck("calculator: work", work, models, ("row(heads) + row(kvHeads)", "row(heads) + row(heads)"), rel_tol=REL_TOL),
     OracleCheck("calculator: memory", memory_use, models, ("free / (token * batch)", "free / token"), rel_tol=1e-9),
     OracleCheck("calculator: limit", limit,

@@ -68,12 +68,12 @@ def test_no_name_of_an_instruction_is_on_another(pieces, warps, width):
 
 
 def test_what_the_rule_needs_for_eight_warps_is_said_before_they_run(pieces):
-    said = BeautifulSoup(pieces.draw_state("load_store_unit", {"warps": "8"}), "html.parser").select_one(
+    sentence = BeautifulSoup(pieces.draw_state("load_store_unit", {"warps": "8"}), "html.parser").select_one(
         ".hb-live__says"
     )
-    one, other, loads, each = map(int, re.search(r"(\d+) \+ (\d+) \+ (\d+) = (\d+)", said.text).groups())
+    one, other, loads, each = map(int, re.search(r"(\d+) \+ (\d+) \+ (\d+) = (\d+)", sentence.text).groups())
     assert one + other + loads == each == worked.load_store_clocks(8) // 8
-    assert f"hold the key: {one}." in said.text and f"in all eight: {other}" in said.text
+    assert f"hold the key: {one}." in sentence.text and f"in all eight: {other}" in sentence.text
 
 
 def test_the_caption_tells_of_four_warps_while_their_run_is_shown(open_piece):
@@ -114,11 +114,11 @@ def test_each_finished_run_leaves_its_tape_until_reset(visit):
     page = visit("live/#live-load_store_unit")
     page.emulate_media(reduced_motion="no-preference")
     piece = start_piece(page, "load_store_unit")
-    height, none = piece.bounding_box()["height"], ["1 warp", "2 warps", "4 warps", "8 warps"]
-    assert tapes(piece) == none
+    height, empty_tapes = piece.bounding_box()["height"], ["1 warp", "2 warps", "4 warps", "8 warps"]
+    assert tapes(piece) == empty_tapes
     run = lambda: piece.get_by_role("button", name="Run a pair").click()
     run()
-    assert tapes(piece) == none, "it's kept before it has finished"
+    assert tapes(piece) == empty_tapes, "it's kept before it has finished"
     page.locator("#live-load_store_unit[data-done]").wait_for(timeout=10_000)
     assert tapes(piece) == ["1 warp", "2 warps", "4 warps 96", "8 warps"]
     page.emulate_media(reduced_motion="reduce")
@@ -128,7 +128,7 @@ def test_each_finished_run_leaves_its_tape_until_reset(visit):
         piece.get_by_role("button", name=name, exact=True).click()
         run()
     lengths = [worked.load_store_clocks(warps) for warps in (1, 2, 4, 8)]
-    assert tapes(piece) == [f"{name} {clocks}" for name, clocks in zip(none, lengths, strict=True)]
+    assert tapes(piece) == [f"{name} {clocks}" for name, clocks in zip(empty_tapes, lengths, strict=True)]
     ends = piece.evaluate("""(piece) => [...piece.querySelectorAll(".hb-live__warps svg")].map((tape) =>
         Math.max(...[...tape.children].map((part) => part.getBoundingClientRect().right)) - tape.getBoundingClientRect().left)""")
     clock = piece.evaluate("""(piece) => [...piece.querySelectorAll("svg.stage:not(.printed) text")]
@@ -137,4 +137,4 @@ def test_each_finished_run_leaves_its_tape_until_reset(visit):
     assert piece.bounding_box()["height"] == height
     piece.locator(".hb-live__fold").click()
     piece.get_by_role("button", name="Reset").click()
-    assert tapes(piece) == none
+    assert tapes(piece) == empty_tapes

@@ -10,7 +10,7 @@ from tests.site.live import (
     oracle_machine,
     oracle_one_head,
 )
-from tests.site.live.test_pieces import NAMES, modules
+from tests.site.live.test_pieces import PIECES, modules
 
 CHECKS = [
     *oracle_attention.CHECKS,
@@ -32,13 +32,13 @@ def test_a_model_says_what_is_true(check, pieces):
 @each_check
 def test_a_mistake_is_noticed(check, pieces, tmp_path):
     for mistake in (check.mistake, *check.other_mistakes):
-        mistaken = check.with_mistake(pieces, tmp_path, mistake)
+        wrong_pieces = check.with_mistake(pieces, tmp_path, mistake)
         try:
-            assert check.faults(mistaken, sample=True), mistake
+            assert check.faults(wrong_pieces, sample=True), mistake
         except KeyError:  # an answer that lacks something
             continue
 
 
 def test_every_model_of_a_piece_has_its_oracle():
-    needed = {module for name in NAMES for module in modules(f"{name}.js") if module.endswith(".model.js")}
+    needed = {module for name in PIECES for module in modules(f"{name}.js") if module.endswith(".model.js")}
     assert needed == {check.module for check in CHECKS}

@@ -8,7 +8,7 @@ from bs4 import BeautifulSoup
 
 from scripts.records import ROOT
 from tests.site.live.conftest import start_piece
-from tests.site.live.test_pieces import FINGER, every_width
+from tests.site.live.test_pieces import MIN_TOUCH_PIXELS, every_width
 
 PAGE = ROOT / "docs" / "chapters" / "first-kernel" / "index.md"
 PLACES, TABLE = 8, 3  # on a bench: query, key, four scores, value, output; in memory: the rows of the output
@@ -46,17 +46,18 @@ THUMB = """async (piece, keyboard) => {
 }"""
 
 
-def says(piece) -> str:
+def sentence_text(piece) -> str:
     return piece.locator(".hb-live__says").inner_text()
 
 
-def guess(piece, table: str):
+def guess_button(piece, table: str):
     return piece.get_by_role("button", name=re.compile(f"^[QKV] {table}"))
 
 
 def test_the_captions_are_of_one_line(pieces):
-    asked, told = re.search(r'caption="(.*?) \| (.*?)"\}\none_head', PAGE.read_text()).groups()
-    assert 40 <= len(asked) <= 85 and 40 <= len(told) <= 85 and asked.endswith("?") and told.endswith("?")
+    first_caption, last_caption = re.search(r'caption="(.*?) \| (.*?)"\}\none_head', PAGE.read_text()).groups()
+    for caption in (first_caption, last_caption):
+        assert 40 <= len(caption) <= 85 and caption.endswith("?")
 
 
 @pytest.mark.parametrize(
@@ -139,12 +140,12 @@ def test_a_sentence_is_said_once_its_picture_rests_and_before_that_what_is_being
         ("Program 0: load my query …", "Query 0 arrives"),
         ("Program 0: score every key …", "Program 0 has scored"),
     ):
-        *moving, (said, busy) = piece.evaluate(PRESS)
+        *moving, (sentence, busy) = piece.evaluate(PRESS)
         assert len(moving) > 3 and {text for text, _ in moving} == {meanwhile}
-        assert said.startswith(then) and busy == "false"
+        assert sentence.startswith(then) and busy == "false"
     page.emulate_media(reduced_motion="reduce")
-    [(said, _)] = piece.evaluate(PRESS)
-    assert said.startswith("Exponentials")
+    [(sentence, _)] = piece.evaluate(PRESS)
+    assert sentence.startswith("Exponentials")
 
 
 @pytest.mark.parametrize("hand", ["mouse", "keyboard"])
@@ -165,16 +166,16 @@ def test_a_quick_thumb_sees_what_each_step_says_and_the_verdict(visit, hand):
         "Now the address",
     )
     assert not [start for start in starts if not any(said.startswith(start) for said, _, _ in seen)]
-    began = next(time for said, _, time in seen if said.startswith("[3.67"))
-    ended = next(time for _, button, time in seen if button.startswith("Break"))
-    assert ended - began > 700
+    start = next(time for said, _, time in seen if said.startswith("[3.67"))
+    end = next(time for _, button, time in seen if button.startswith("Break"))
+    assert end - start > 700
 
 
 def test_without_motion_the_verdict_stands_for_a_second_too(open_piece):
     piece = open_piece("one_head", step=6)
     button = piece.locator(".hb-live__main")
     pressed = button.evaluate("(button) => [1, 2, 3].map(() => (button.click(), button.textContent.trim()))")
-    assert pressed == ["Run program 2"] * 3 and says(piece).startswith("[3.67")
+    assert pressed == ["Run program 2"] * 3 and sentence_text(piece).startswith("[3.67")
     piece.get_by_role("button", name="Break a key’s address").wait_for()
 
 
@@ -182,7 +183,7 @@ def test_there_is_time_to_read_what_is_only_said_in_the_end(open_piece):
     piece = open_piece("one_head", step=0)
     piece.get_by_role("button", name="Play").click()
     piece.page.wait_for_timeout(2500)
-    assert says(piece).startswith("Query 0 arrives")
+    assert sentence_text(piece).startswith("Query 0 arrives")
     piece.get_by_role("button", name="Pause").click()
 
 
@@ -193,20 +194,20 @@ def test_a_guess_stays_marked_and_the_end_says_whether_it_was_right(visit, hand,
     page = visit.go(tab, "live/#live-one_head")
     page.emulate_media(reduced_motion="reduce")
     piece = start_piece(page, "one_head")
-    button = guess(piece, table)
+    button = guess_button(piece, table)
     box = button.bounding_box()
-    assert min(box["width"], box["height"]) >= FINGER and "?" in button.inner_text()
-    assert says(piece).endswith("Guess: press Q, K or V.") and piece.get_by_text("your guess?").is_visible()
+    assert min(box["width"], box["height"]) >= MIN_TOUCH_PIXELS and "?" in button.inner_text()
+    assert sentence_text(piece).endswith("Guess: press Q, K or V.") and piece.get_by_text("your guess?").is_visible()
     {"mouse": button.click, "touch": button.tap, "keyboard": lambda: button.press("Space")}[hand]()
-    shown = lambda: [guess(piece, each).get_attribute("aria-pressed") == "true" for each in GUESSES]
+    shown = lambda: [guess_button(piece, each).get_attribute("aria-pressed") == "true" for each in GUESSES]
     marked = [each == table for each in GUESSES]
     letter = button.locator("b").inner_text()
-    assert shown() == marked and says(piece) == f"Noted: {letter}. Now watch what’s loaded."
+    assert shown() == marked and sentence_text(piece) == f"Noted: {letter}. Now watch what’s loaded."
     assert piece.get_by_text(f"your guess: {letter}").is_visible()
     button.press("End")
-    assert says(piece).startswith(GUESSES[table]) and shown() == marked
+    assert sentence_text(piece).startswith(GUESSES[table]) and shown() == marked
     assert button.evaluate("(button) => button === document.activeElement") and "?" not in button.inner_text()
-    other = guess(piece, next(each for each in GUESSES if each != table))
+    other = guess_button(piece, next(each for each in GUESSES if each != table))
     assert other.get_attribute("aria-disabled") == "true"
     other.click(force=True)
     assert shown() == marked, "a guess after the end is none"
@@ -215,11 +216,12 @@ def test_a_guess_stays_marked_and_the_end_says_whether_it_was_right(visit, hand,
 def test_a_guess_on_the_way_is_noted_until_the_next_step(open_piece):
     piece = open_piece("one_head", step=3)
     for table, noted in (("values", "V"), ("queries", "Q and V"), ("queries", "V"), ("keys", "K and V")):
-        guess(piece, table).click()
-        assert says(piece).startswith(f"Noted: {noted}.")
+        guess_button(piece, table).click()
+        assert sentence_text(piece).startswith(f"Noted: {noted}.")
     piece.locator(".hb-live__main").click()
-    assert says(piece).startswith("Three values came")
-    assert says(open_piece("one_head", step=3, guess="k")).startswith("Exponentials"), "a link’s guess isn’t new"
+    assert sentence_text(piece).startswith("Three values came")
+    linked = open_piece("one_head", step=3, guess="k")
+    assert sentence_text(linked).startswith("Exponentials"), "a link’s guess isn’t new"
 
 
 @pytest.mark.parametrize(
@@ -240,17 +242,18 @@ def test_a_guess_while_the_last_program_runs_has_its_verdict(visit):
             piece.querySelector(".hb-live__guesses button").click();
         }"""
     )
-    assert says(piece).startswith("Q was a wrong guess")
+    assert sentence_text(piece).startswith("Q was a wrong guess")
 
 
 def test_nobody_has_to_guess_and_a_broken_address_asks_something_else(open_piece):
     piece = open_piece("one_head", step=7)
-    assert says(piece).startswith("[3.67, 6.33] is the last row")
+    assert sentence_text(piece).startswith("[3.67, 6.33] is the last row")
     piece.get_by_role("button", name="Break a key’s address").click()
     assert (
-        guess(piece, "keys").get_attribute("aria-disabled") == "true" and "?" not in guess(piece, "keys").inner_text()
+        guess_button(piece, "keys").get_attribute("aria-disabled") == "true"
+        and "?" not in guess_button(piece, "keys").inner_text()
     )
-    assert says(piece).endswith("Which keys will the programs read?")
+    assert sentence_text(piece).endswith("Which keys will the programs read?")
 
 
 def test_a_broken_address_is_struck_through_where_the_code_opens(open_piece):

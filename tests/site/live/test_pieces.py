@@ -1,4 +1,4 @@
-"""What holds for every live piece, whatever it shows: a change of the frame changes these tests and no others."""
+"""Every live piece, whatever it shows: its weight, its height, its controls, its link, its steps and its print."""
 
 import gzip
 import re
@@ -11,17 +11,17 @@ from scripts.records import ROOT
 from scripts.site.live import Pieces
 from tests.site.conftest import SCHEMES
 from tests.site.live.conftest import start_piece
-from tests.site.test_browser import axe
+from tests.site.test_browser import axe_violations
 
 FOLDER = ROOT / "docs" / "live"
-NAMES = Pieces(FOLDER).names()
-EXPORTED = {name: (FOLDER / f"{name}.js").read_text().partition("export default")[2] for name in NAMES}
-STEPS = [name for name in NAMES if re.search(r"\blastStep\b", EXPORTED[name])]
+PIECES = Pieces(FOLDER).names()
+EXPORTED = {name: (FOLDER / f"{name}.js").read_text().partition("export default")[2] for name in PIECES}
+STEPPING_PIECES = [name for name in PIECES if re.search(r"\blastStep\b", EXPORTED[name])]
 SHARED = {"frame.js", "controls.js"}
 MAX_BYTES = 15_000  # bytes, compressed
-FINGER = 44  # pixels
+MIN_TOUCH_PIXELS = 44
 IN_BROWSER = Path(__file__).with_name("in_browser.js").read_text().partition("\n")[2].strip()
-every_piece = pytest.mark.parametrize("name", NAMES)
+every_piece = pytest.mark.parametrize("name", PIECES)
 every_width = pytest.mark.parametrize("width", [1280, 390])
 
 
@@ -30,7 +30,7 @@ def inspect(piece, what: str):
 
 
 def modules(name: str) -> set[str]:
-    """What a module needs besides what all share."""
+    """The module and those that it imports, except what all pieces share."""
     needed = set(re.findall(r'from "\./([^"]+)"', (FOLDER / name).read_text())) - SHARED
     return {name}.union(*map(modules, needed))
 
@@ -58,7 +58,7 @@ def test_the_drawing_without_scripts_says_what_is_so(name, pieces):
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_each_piece_starts_as_it_was_drawn_fits_a_phone_and_axe_finds_nothing(visit, scheme):
     page = visit("live/", scheme, width=390)
-    for name in NAMES:
+    for name in PIECES:
         piece = page.locator(f"#live-{name}")
         drawn, height = inspect(piece, "read"), piece.bounding_box()["height"]
         start_piece(page, name)
@@ -67,7 +67,7 @@ def test_each_piece_starts_as_it_was_drawn_fits_a_phone_and_axe_finds_nothing(vi
         assert not inspect(piece, "wide"), f"{name} is too wide for a phone"
         piece.locator(".hb-live__fold").click()
         assert not inspect(piece, "wide"), f"more of {name} is too wide for a phone"
-    assert not axe(page)
+    assert not axe_violations(page)
 
 
 def change_control(control) -> str:
@@ -116,7 +116,7 @@ def test_a_finger_hits_every_control_and_the_keyboard_reaches_it(open_piece, nam
 
 
 @every_width
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("name", STEPPING_PIECES)
 def test_a_piece_keeps_its_height_from_step_to_step_and_begins_again(visit, name, width):
     page = visit(f"live/?{name}.step=0#live-{name}", width=width)
     page.emulate_media(reduced_motion="reduce")
@@ -128,12 +128,12 @@ def test_a_piece_keeps_its_height_from_step_to_step_and_begins_again(visit, name
         shown.append(inspect(piece, "shown"))
         jumps.append(round(piece.bounding_box()["height"] - height))
     assert not any(jumps) and len(set(shown)) == len(shown) > 1
-    for go, step in [
+    for move, step in [
         (lambda: button.press("Home"), 0),
         (lambda: button.press("End"), -1),
         (lambda: button.press("ArrowLeft"), -2),
     ]:
-        go()
+        move()
         assert inspect(piece, "shown") == shown[step]
     piece.locator(".hb-live__picture svg").first.click()
     assert inspect(piece, "shown") == shown[-1]
@@ -149,8 +149,8 @@ def test_a_link_carries_what_differs_and_brings_it_back(open_piece, name):
     piece.get_by_role("button", name="Link to this").click()
     piece.get_by_role("status").get_by_text("address").wait_for()
     shown, fields = inspect(piece, "shown"), inspect(piece, "fields")
-    asked = re.findall(r"[?&]([\w.]+)=", piece.page.evaluate("location.search"))
-    assert 0 < len(asked) <= 2 and all(one.startswith(f"{name}.") for one in asked)
+    parameters = re.findall(r"[?&]([\w.]+)=", piece.page.evaluate("location.search"))
+    assert 0 < len(parameters) <= 2 and all(one.startswith(f"{name}.") for one in parameters)
     piece.page.reload()
     start_piece(piece.page, name)
     piece.page.wait_for_function("document.querySelector('.hb-live [ready]')")
@@ -210,16 +210,16 @@ def test_a_field_that_was_refused_holds_back_no_other_and_two_fields_may_change_
 
 
 def test_a_piece_is_fetched_when_it_comes_near_and_keeps_the_focus_that_its_drawing_had(visit):
-    asked = []
-    page = visit("live/", routes={"**/live/sentence.js": lambda route: asked.append(route)})
-    assert not asked
+    requests = []
+    page = visit("live/", routes={"**/live/sentence.js": lambda route: requests.append(route)})
+    assert not requests
     button = page.locator("#live-sentence .hb-live__words button").nth(3)
     button.focus()
     before = page.evaluate("scrollY")
     page.wait_for_function("document.querySelector('#live-sentence live-piece:not([ready])')")
-    while not asked:
+    while not requests:
         page.wait_for_timeout(20)
-    asked[0].continue_()
+    requests[0].continue_()
     page.locator("#live-sentence live-piece[ready]").wait_for()
     assert button.evaluate("(button) => button === document.activeElement") and page.evaluate("scrollY") == before
     page.keyboard.press("Space")
@@ -232,12 +232,12 @@ def test_the_button_of_a_picture_higher_than_the_screen_stays_in_sight(open_piec
     piece.page.set_viewport_size({"width": width, "height": 360})
     piece.locator(".hb-live__main").press("Enter")
     piece.evaluate("(piece) => scrollBy(0, piece.getBoundingClientRect().top - 60)")
-    assert 180 < piece.locator(".hb-live__main").bounding_box()["y"] < 360 - FINGER
+    assert 180 < piece.locator(".hb-live__main").bounding_box()["y"] < 360 - MIN_TOUCH_PIXELS
     piece.page.set_viewport_size({"width": width, "height": 900})
 
 
-def dragged(piece, what, right: float, down: float) -> bool:
-    """By a finger, in eight steps, a frame each, in which the page would begin to scroll; returns whether it did."""
+def drag_scrolls_page(piece, what, right: float, down: float) -> bool:
+    """Drags by a finger, in eight steps of a frame each; returns whether the page has scrolled."""
     page = piece.page
     what.evaluate("(what) => what.scrollIntoView({ block: 'center' })")
     before, box, touch = page.evaluate("scrollY"), what.bounding_box(), page.context.new_cdp_session(page)
@@ -254,13 +254,13 @@ def dragged(piece, what, right: float, down: float) -> bool:
 def test_a_finger_taps_slides_and_scrolls(visit):
     """A swipe up that begins on a slider scrolls the page and leaves the value; one to the side moves the slider."""
     page = visit.go(visit.tab("light", 390, touch=True), "live/")
-    for name in NAMES:
+    for name in PIECES:
         piece = start_piece(page, name)
         slider, shown = piece.locator(".hb-live__bar input[type=range], .hb-live__grip"), inspect(piece, "shown")
         if slider.count():
-            assert dragged(piece, slider.last, 0, -160) and inspect(piece, "shown") == shown, name
-            assert not dragged(piece, slider.last, 60, 0) and inspect(piece, "shown") != shown, name
-        elif name in STEPS:
+            assert drag_scrolls_page(piece, slider.last, 0, -160) and inspect(piece, "shown") == shown, name
+            assert not drag_scrolls_page(piece, slider.last, 60, 0) and inspect(piece, "shown") != shown, name
+        elif name in STEPPING_PIECES:
             piece.locator(".hb-live__main").tap()
             assert inspect(piece, "shown") != shown, name
 
@@ -271,7 +271,7 @@ def test_what_a_finger_holds_follows_it_and_the_page_stays(visit, name, right, d
     piece = start_piece(page, name)
     hold = piece.locator(".hold").last
     before = hold.bounding_box()["x"]
-    assert not dragged(piece, hold, right, down)
+    assert not drag_scrolls_page(piece, hold, right, down)
     assert abs(hold.bounding_box()["x"] - before - right) < 20
 
 
@@ -279,7 +279,7 @@ def test_on_paper_the_picture_is_whole_and_no_control_is_left(open_piece):
     piece = open_piece("online_softmax", step=0)
     page = piece.page
     shows_its_end = ("accumulator", "load_store_unit", "one_head", "online_softmax")
-    others = [start_piece(page, name) for name in NAMES if name not in shows_its_end]
+    others = [start_piece(page, name) for name in PIECES if name not in shows_its_end]
     drawn = [inspect(other, "read")[0] for other in others]
     page.emulate_media(media="print")
     assert [inspect(other, "read")[0] for other in others] == drawn

@@ -4,15 +4,15 @@ import pytest
 from bs4 import BeautifulSoup
 
 from scripts.records import ROOT
-from tests.site.test_browser import axe
+from tests.site.test_browser import axe_violations
 
 MODEL = "quiz.model.js"
 CHAPTERS = sorted(path.parent.name for path in (ROOT / "docs" / "chapters").glob("*/index.md"))
 CHOICES = ["(a) 4", "(b) 6"]
 
 
-def fault(pieces, choices: list[str], paragraphs: list[str]) -> str:
-    """What keeps a question from being answered; empty if nothing does."""
+def why_unanswerable(pieces, choices: list[str], paragraphs: list[str]) -> str:
+    """Why a question can't be answered; empty if it can."""
     (answer,) = pieces.calls(MODEL, "readAnswer", [[paragraphs]])
     letters = pieces.calls(MODEL, "letterOf", [[choice] for choice in choices])
     if letters != sorted(set(letters)) or "" in letters:
@@ -28,13 +28,15 @@ def fault(pieces, choices: list[str], paragraphs: list[str]) -> str:
 def test_every_question_has_one_right_choice_and_a_reason_for_each(site, pieces, chapter):
     page = BeautifulSoup((site / "chapters" / chapter / "index.html").read_text(), "html.parser")
     answers = page.select("details.question")
-    asked = [answer for answer in answers if answer.summary.text.startswith("Answer to")]
-    assert len(asked) >= 3
-    for answer in asked:
+    questions = [answer for answer in answers if answer.summary.text.startswith("Answer to")]
+    assert len(questions) >= 3
+    for answer in questions:
         choices = [item.text for item in answer.find_previous_sibling().select("ul > li")]
         paragraphs = [part.text for part in answer.find_all(recursive=False) if part.name != "summary"]
-        assert not fault(pieces, choices, paragraphs), answer.summary.text
-    for exercise in [answer for answer in answers if answer not in asked]:  # of the reader's own numbers: no choices
+        assert not why_unanswerable(pieces, choices, paragraphs), answer.summary.text
+    for exercise in [
+        answer for answer in answers if answer not in questions
+    ]:  # of the reader's own numbers: no choices
         assert exercise.summary.text.startswith("How to check") and exercise.find_previous_sibling().name == "p"
 
 
@@ -51,8 +53,8 @@ def test_every_question_has_one_right_choice_and_a_reason_for_each(site, pieces,
     ids=["none right", "two right", "one unexplained", "another explained", "no letter", "a letter twice"],
 )
 def test_a_question_that_cannot_be_answered_is_noticed(pieces, choices, paragraphs):
-    assert fault(pieces, choices, paragraphs)
-    assert not fault(pieces, CHOICES, ["(b). Yes.", "More of it.", "(a) forgets."])
+    assert why_unanswerable(pieces, choices, paragraphs)
+    assert not why_unanswerable(pieces, CHOICES, ["(b). Yes.", "More of it.", "(a) forgets."])
 
 
 def test_what_is_said_to_a_choice_goes_on_to_the_next_one(pieces):
@@ -83,7 +85,7 @@ def test_a_reader_answers_comes_back_and_forgets(visit):
     progress = page.locator(".hb-quiz__progress")
     assert "2 of 4 answered, 1 right" in progress.inner_text()
     assert question.locator("xpath=following-sibling::details").first.get_attribute("open") is None
-    assert not axe(page)
+    assert not axe_violations(page)
 
     page.reload()
     page.locator("#questions").scroll_into_view_if_needed()

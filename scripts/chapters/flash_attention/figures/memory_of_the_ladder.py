@@ -43,7 +43,7 @@ def figure() -> go.Figure:
         side = "middle left" if style is FAILED else "middle right"
         fig.add_scatter(**points_of_style, textposition=side, **style.scatter(hover, "markers+text", 11, named=None))
     trace_numbers = list(range(len(fig.data)))
-    moves = {
+    menu_choices = {
         label: [{key: [each[key] for each in drawn] for key in ("x", "y", "text")}, trace_numbers]
         for label, drawn in choices.items()
     }
@@ -51,16 +51,16 @@ def figure() -> go.Figure:
     return plot.finish(
         fig,
         330,
-        plot.menu("What is measured", moves, SHOWN),
+        plot.menu("What is measured", menu_choices, SHOWN),
         xaxis=plot.log_axis_of_bytes("peak memory", [2**20, 2**25, 2**30, 2**35], mib, range=[-0.9, 6.6]),
         yaxis=plot.name_axis(categoryorder="array", categoryarray=names),
     )
 
 
 def points(rows: list[dict], n: int) -> list[dict]:
-    """Peaks at one length, by style, and at last who ran out of memory.
+    """Peaks at one length, by style, and last the forms that ran out of memory.
 
-    That is drawn at four times the last peak that fitted, which is what the square makes of twice the length.
+    These are drawn at four times the last peak that fitted, since the square grows so with twice the length.
     """
     row_by_form = {row["form"]: row for row in plot.rows_with(rows, n=n)}
     fitted = [
@@ -72,10 +72,10 @@ def points(rows: list[dict], n: int) -> list[dict]:
     drawn = [([row_by_form[form]["peak"] for form in forms_drawn], forms_drawn, None) for forms_drawn in fitted]
     drawn.append(([4 * last_peak for _ in failed], failed, "out of memory"))
     return [
-        {"x": x, "y": [FORMS[form] for form in forms_drawn], "text": [f" {label or size(peak)} " for peak in x]}
+        {"x": x, "y": [FORMS[form] for form in forms_drawn], "text": [f" {label or size_text(peak)} " for peak in x]}
         for x, forms_drawn, label in drawn
     ]
 
 
-def size(mebibytes: float) -> str:
+def size_text(mebibytes: float) -> str:
     return f"{mebibytes / 1024:.4g} GiB" if mebibytes >= 1024 else f"{mebibytes:.4g} MiB"

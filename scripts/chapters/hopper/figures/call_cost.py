@@ -12,7 +12,7 @@ ALT = (
     "group PyTorch's own is the leftmost of them. For graphs all points lie close together at the left, left of what "
     "the GPU takes."
 )
-WORKS = {"forward": "forward", "both": "both passes", "decode": "decode"}
+WORK_NAMES = {"forward": "forward", "both": "both passes", "decode": "decode"}
 FORMS = {
     "sdpa": "SDPA",
     "flash_attention": "portable",
@@ -56,4 +56,4 @@ def figure() -> go.Figure:
 
 def name_of(work: str, form: str) -> str:
     """What a call is called on the axis."""
-    return NAMES.get((work, form)) or f"{WORKS[work]}, {FORMS[form]}"
+    return NAMES.get((work, form)) or f"{WORK_NAMES[work]}, {FORMS[form]}"

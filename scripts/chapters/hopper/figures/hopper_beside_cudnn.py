@@ -34,7 +34,7 @@ CHOICES = {  # label -> head dimension, causal, pass
     for head_dim in (64, 128, 256)
     for causal in (False, True)
 }
-SPEED = (
+HOVER = (
     "%{name}, N = %{x}: %{y:.0f} TFLOP/s, %{customdata[0]:.4g} ms, %{customdata[1]:.3g} of cuDNN's speed "
     "(%{customdata[2]:.3g} to %{customdata[3]:.3g})"
 )
@@ -50,7 +50,7 @@ def figure() -> go.Figure:
                 x=[row["n"] for row in rows],
                 y=[row["speed"] for row in rows],
                 customdata=[[row[column] for column in ("median", "ratio", "low", "high")] for row in rows],
-                **style.scatter(SPEED),
+                **style.scatter(HOVER),
             )
             choices.append(label)
     lengths = sorted({n for trace in fig.data for n in trace.x})

@@ -35,7 +35,7 @@ def figure() -> go.Figure:
     settings = {}
     for row, passes in measured_rows():
         settings.setdefault(setting(row, passes), []).append(row)
-    fig, of_traces = go.Figure(), []
+    fig, labels = go.Figure(), []
     for label, rows in settings.items():
         for index, (form, style) in enumerate(FORMS.items()):
             form_rows = sorted(plot.rows_with(rows, form=form), key=lambda row: row["tokens"])
@@ -49,7 +49,7 @@ def figure() -> go.Figure:
                 error_y=plot.error_bars(form_rows, "percent"),
                 **style.scatter("%{name}, %{customdata} tokens: %{y:.3g} %", "markers", size=9),
             )
-            of_traces.append(label)
+            labels.append(label)
         ring = sorted(plot.rows_with(rows, form="ring, peer memory"), key=lambda row: row["tokens"])
         line = {row["tokens"]: row["predicted_percent"] for row in ring if row["predicted_percent"] is not None}
         style = plot.Style("predicted", predicted=True)
@@ -58,12 +58,12 @@ def figure() -> go.Figure:
             y=list(line.values()),
             **style.scatter("predicted, %{x} tokens: %{y:.3g} %", named="start"),
         )
-        of_traces.append(label)
+        labels.append(label)
     tokens = sorted({row["tokens"] for rows in settings.values() for row in rows})
     return plot.finish(
         fig,
         360,
-        plot.trace_menu(fig, "Setting", of_traces, of_traces[0]),
+        plot.trace_menu(fig, "Setting", labels, labels[0]),
         xaxis=plot.log_axis("tokens a GPU", tokens, [f"{n // 1024} Ki" for n in tokens]),
         yaxis={"title": "% of the measured ideal", "range": [20, 120]},
     )
@@ -98,6 +98,6 @@ def setting(row: dict, passes: str) -> str:
 def predicted_percent(row: dict, is_backward: tuple[bool, ...]) -> float:
     """Percent of the ideal that the model predicts, at the speed of the kernels that the row's ideal stands for."""
     gpus, part = row["gpus"], Part(row["tokens"], row["heads"], row["kv_heads"], HEAD_DIM)
-    needed = sum(ideal_seconds(gpus, part, speed=1, causal=True, backward=each) for each in is_backward)
-    options = {"speed": needed / (row["ideal"] / 1e3), "link": LINK, "causal": True}
+    work_seconds = sum(ideal_seconds(gpus, part, speed=1, causal=True, backward=each) for each in is_backward)
+    options = {"speed": work_seconds / (row["ideal"] / 1e3), "link": LINK, "causal": True}
     return row["ideal"] / 10 / sum(predict_seconds(gpus, part, backward=each, **options) for each in is_backward)

@@ -12,16 +12,16 @@ ALT = (
     "begins as the first attention ends, and the second waits for it. The whole takes longer. A menu chooses who "
     "copies."
 )
-LINES = {"fetch": "travels", "send and receive": "travels"}  # of all else but attention: small kernels
+LINES = {"fetch": "travels", "send and receive": "travels"}  # anything else but attention is a small kernel
 ROLES = {"own part": "grey", "other's part": "grey", "small kernels": "grey", "travels": "accent"}
 ATTENTION = ("own part", "other's part")  # in the order in which they begin
 
 
 def figure() -> go.Figure:
     rows = records.table("parallel_timeline", "timeline")
-    fig, of_traces = go.Figure(), []
-    for how in dict.fromkeys(row["how"] for row in rows):
-        drawn_rows = rows_with_line(plot.rows_with(rows, how=how))
+    fig, labels = go.Figure(), []
+    for copier in dict.fromkeys(row["how"] for row in rows):
+        drawn_rows = rows_with_line(plot.rows_with(rows, how=copier))
         for line, role in ROLES.items():
             line_rows = [row for drawn_on, row in drawn_rows if drawn_on == line]
             fig.add_bar(
@@ -33,11 +33,11 @@ def figure() -> go.Figure:
                 marker={"line": {"width": 1}},
                 **plot.Style(line, role).trace("%{customdata}: from %{base:.0f} µs, %{x:.0f} µs"),
             )
-            of_traces.append(how)
+            labels.append(copier)
     return plot.finish(
         fig,
         210,
-        plot.trace_menu(fig, "Copied by", of_traces, "peer memory"),
+        plot.trace_menu(fig, "Copied by", labels, "peer memory"),
         barmode="overlay",
         bargap=0.3,
         xaxis={"title": "µs since the first began", "range": [0, 1.03 * max(row["end"] for row in rows)]},

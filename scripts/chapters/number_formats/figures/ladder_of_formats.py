@@ -1,4 +1,4 @@
-"""A ladder for decode, reckoned: the least time to read a cache in three formats, and in four bits with no scale."""
+"""A ladder for decode, computed: the least time to read a cache in three formats, and in four bits with no scale."""
 
 import plotly.graph_objects as go
 
@@ -22,5 +22,5 @@ def figure() -> go.Figure:
             choices.setdefault(f"{row['tokens']:,}", []).append(rung)
     for rungs in choices.values():
         rungs.append(plot.Rung("the limit", rungs[0].time * 4 / 16, measured=False))
-    *_, shown = choices
-    return plot.ladder(choices, "Words", shown, accent="NVFP4")
+    *_, last_choice = choices
+    return plot.ladder(choices, "Words", last_choice, accent="NVFP4")

@@ -19,22 +19,25 @@ STYLES = {
     "flushed": plot.Style("counted, flushed", "accent"),
     "kept": plot.Style("counted, kept", symbol="diamond"),
 }
-MOVED = ["read", "written"]
+DIRECTIONS = ["read", "written"]
 
 
 def figure() -> go.Figure:
     steps = {form: [row["step"] for row in rows_of(form, "predicted")] for form in FORMS}
-    sizes = {form: [[row[moved] for row in rows_of(form, how)] for moved in MOVED for how in STYLES] for form in FORMS}
+    sizes = {
+        form: [[row[direction] for row in rows_of(form, how)] for direction in DIRECTIONS for how in STYLES]
+        for form in FORMS
+    }
     fig = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.16)
-    places = [(panel, moved, how) for panel, moved in enumerate(MOVED, start=1) for how in STYLES]
-    for (panel, moved, how), size in zip(places, sizes["attention"], strict=True):
-        style, hover = STYLES[how], f"%{{y}}, {how}: %{{x:.1f}} MB {moved}"
-        own = {"x": size, "y": steps["attention"], "row": panel, "col": 1}
+    places = [(panel, direction, how) for panel, direction in enumerate(DIRECTIONS, start=1) for how in STYLES]
+    for (panel, direction, how), size in zip(places, sizes["attention"], strict=True):
+        style, hover = STYLES[how], f"%{{y}}, {how}: %{{x:.1f}} MB {direction}"
+        bars = {"x": size, "y": steps["attention"], "row": panel, "col": 1}
         if style.predicted:
-            fig.add_bar(**own, **style.bars(hover))
+            fig.add_bar(**bars, **style.bars(hover))
         else:
-            fig.add_scatter(**own, **style.scatter(hover, "markers", size=11, named="end" if panel == 1 else None))
-        fig.update_yaxes(plot.name_axis(f"MB {moved}"), row=panel, col=1)
+            fig.add_scatter(**bars, **style.scatter(hover, "markers", size=11, named="end" if panel == 1 else None))
+        fig.update_yaxes(plot.name_axis(f"MB {direction}"), row=panel, col=1)
     fig.update_xaxes(rangemode="tozero")
     forms = {FORMS[form]: [{"x": sizes[form], "y": [steps[form]] * len(places)}] for form in FORMS}
     return plot.finish(fig, 400, plot.menu("Form", forms), bargap=0.35)
