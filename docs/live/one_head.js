@@ -228,7 +228,7 @@ function sentence(problem, { wrong, slowly, guess }, step) {
       if (!slowly && wrong)
         return "A block marks where a load began: at 0, 1 and 2, not at 0, 2 and 4. Half a key too early, then a whole one.";
       if (!slowly && program === 0 && !guess)
-        return "Program 0 has scored every key. What will the three load again and again? Guess: press Q, K or V.";
+        return "Program 0 has scored every key. What will be loaded again and again? Guess: press Q, K or V.";
       if (!slowly)
         return `Each key came and left a score (not divided by √d). Place ${keys} has no key, so it stays −∞.`;
       if (turn === 0)

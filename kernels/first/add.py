@@ -19,7 +19,8 @@ BLOCK = 1024
 def add(x: Tensor, y: Tensor) -> Tensor:
     """Returns ``x + y`` of two vectors, [N].
 
-    x, y: [N], N up to 2³¹, contiguous, FP32, FP16 or BF16, of the same dtype and on the same device
+    x, y: [N], contiguous, FP32, FP16 or BF16, of the same dtype and on the same device
+    N: up to 2³¹
     Reads 2·N numbers and writes N.
 
     Raises a ValueError or TypeError that names the argument, also for a vector that requires a

@@ -56,8 +56,8 @@ def guess_button(piece, table: str):
 
 def test_the_captions_are_of_one_line(pieces):
     first_caption, last_caption = re.search(r'caption="(.*?) \| (.*?)"\}\none_head', PAGE.read_text()).groups()
-    for caption in (first_caption, last_caption):
-        assert 40 <= len(caption) <= 85 and caption.endswith("?")
+    for caption, end in ((first_caption, "."), (last_caption, "?")):
+        assert 40 <= len(caption) <= 85 and caption.endswith(end)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from scripts.chapters import plot
 from scripts.chapters.first_kernel.unit_clocks import clocks_by_hand, draw
 
 ALT = (
-    "Clocks for a pair over the warps of a program. The ALU's line rises a little, that of the schedulers more, the "
-    "LSU's most, and they cross. The line of the time keeps above all three: on the left it's near the ALU's, on the "
-    "right it rises with the LSU's. Hollow points were worked out by hand, and nearly all are where the profiler's are."
+    "Clocks for a pair over the warps of a program: a flat line for the ALU, a steeper one for the schedulers, a steep "
+    "one for the LSU, and they cross. The line of the time is above all three: on the left just above the ALU's, on "
+    "the right above the LSU's, with which it rises. Hollow points were worked out by hand, around the profiler's."
 )
 WARPS = [1, 2, 4, 8]
 
