@@ -1,4 +1,4 @@
-"""Clocks of an SM for a pair of a query and a key: the time, and how long its units work, worked out and counted."""
+"""Lines of the clocks that an SM has for a pair of a query and a key: the time, and how long each of its units works."""
 
 import plotly.graph_objects as go
 
@@ -17,23 +17,16 @@ LINES = {  # the column of the table -> its line
 def clocks_by_hand(warps: int) -> dict[str, float]:
     """Returns what each unit has to do for a pair, in texts of 512 words: by the column of the table."""
     (compiled,) = plot.rows_with(records.table("how_many_warps", "compiled"), n=512, warps=warps)
-    issue = compiled["all"] * warps / worked.SCHEDULED
+    issue = compiled["all"] * warps / worked.ISSUED_PER_CLOCK
     return {"lsu": worked.load_store_clocks(warps), "alu": worked.alu_clocks(warps), "issue": issue}
 
 
-def draw(column: str, by_hand: list[dict[str, float]], xaxis: dict, yaxis: dict, **setting: int) -> go.Figure:
-    """Draws a line for each unit and one for the time, over a column of the rows with this setting.
-
-    by_hand: for each row what was worked out, by unit; hollow points around those that were counted
-    """
+def draw_lines(column: str, xaxis: dict, yaxis: dict, **setting: int) -> go.Figure:
+    """Draws a line for each unit and one for the time, over a column of the rows with this setting."""
     rows = plot.rows_with(records.table("what_limits", "clocks"), **setting)
     x = [row[column] for row in rows]
     fig = go.Figure()
     for unit, style in LINES.items():
         hover = f"%{{x}} {'words' if column == 'n' else column}, %{{name}}: %{{y:.0f}} clocks"
         fig.add_scatter(x=x, y=[row[unit] for row in rows], **style.scatter(hover))
-    for unit in by_hand[0] if by_hand else ():
-        ring = LINES[unit]._replace(predicted=True)
-        point = ring.scatter("%{name}, by hand: %{y:.0f} clocks", "markers", size=15, named=None)
-        fig.add_scatter(x=x, y=[clocks[unit] for clocks in by_hand], **point)
-    return plot.finish(fig, 360, xaxis=xaxis, yaxis=yaxis)
+    return plot.finish(fig, 340, xaxis=xaxis, yaxis=yaxis)

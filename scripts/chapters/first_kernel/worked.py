@@ -23,7 +23,7 @@ SUM_STEPS = (5, 2, 2, 2)  # a warp's instructions: shuffles, shared memory, shuf
 LSU_INSTRUCTIONS = 2 * sum(SUM_STEPS) + 2  # in a pair: two sums, and a load of the key and of the value
 LSU_CLOCKS = LSU_INSTRUCTIONS * WARPS  # it starts at best one in a clock
 PLACE_INSTRUCTIONS, LOOP_INSTRUCTIONS = 3, 10  # for the ALU: for each place of the row; of a warp's loops and addresses
-ALU_STARTS, SCHEDULED = 2, 4  # in a clock: what the ALU starts, and what the schedulers do, for any unit
+ALU_PER_CLOCK, ISSUED_PER_CLOCK = 2, 4  # instructions that the ALU starts, and the schedulers for all units
 SHAPE = (32, 16, 512, 512)  # texts, heads, queries, keys
 PAIRS = math.prod(SHAPE)
 PROGRAMS = math.prod(SHAPE[:3])
@@ -121,4 +121,4 @@ def load_store_clocks(warps: int) -> int:
 def alu_clocks(warps: int) -> float:
     """Returns for how many clocks a pair takes the ALU: two passes over the row, each warp's loops and addresses."""
     passes = 2 * SHAPE[-1] * PLACE_INSTRUCTIONS / LANES
-    return (passes + warps * LOOP_INSTRUCTIONS) / ALU_STARTS
+    return (passes + warps * LOOP_INSTRUCTIONS) / ALU_PER_CLOCK

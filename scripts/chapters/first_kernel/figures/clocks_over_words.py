@@ -3,7 +3,7 @@
 import plotly.graph_objects as go
 
 from scripts.chapters import plot
-from scripts.chapters.first_kernel.unit_clocks import draw
+from scripts.chapters.first_kernel.unit_clocks import draw_lines
 
 ALT = (
     "A chart with both axes logarithmic: clocks for a pair over the words of a text. The LSU's line is level. The "
@@ -16,4 +16,4 @@ TICKS = [256, 1024, 4096]  # few enough for a phone
 
 def figure() -> go.Figure:
     axes = plot.log_axis("words in a text", TICKS), plot.log_axis("clocks", [50, 100, 200, 500, 1000])
-    return draw("n", [], *axes, head_dim=64)
+    return draw_lines("n", *axes, head_dim=64)
