@@ -1,4 +1,4 @@
-"""Lines of the clocks that an SM has for a pair of a query and a key: the time, and how long each of its units works."""
+"""Lines of an SM's clocks for a pair of a query and a key: the time, and for how long each of its units works."""
 
 import plotly.graph_objects as go
 
