@@ -68,7 +68,7 @@ const coloured = (line, bug) =>
 
 /** A line of code, broken by hand. @param {string} line @param {boolean} bug @param {number} turn of its loop, or -1 */
 function codeOf(line, bug, turn) {
-  const code = line.replace(/ +#.*/, "").trim();
+  const code = line.trim();
   const at = bug || code.length > LONG ? code.indexOf(",") + 1 || code.search(/ [-+/](?!.* [-+/])/) : code.length;
   const rest = at < code.length ? html`<br>${coloured(code.slice(at), bug)}` : nothing;
   const now = turn < 0 ? nothing : html` <span class="turn">now ${turn}</span>`;

@@ -27,18 +27,18 @@ const SOURCE = [
   `column = tl.arange(0, HEAD_DIM)
 place = tl.arange(0, ROW)
 offsets = tl.program_id(0) * HEAD_DIM + column
-query = tl.load(q + offsets)  # load`,
-  `scores = tl.full([ROW], -float("inf"), tl.float32)  # score
+query = tl.load(q + offsets)`,
+  `scores = tl.full([ROW], -float("inf"), tl.float32)
 for key_number in range(seq_k):
     key = tl.load(k + key_number * HEAD_DIM + column)
     scores = tl.where(place == key_number, tl.sum(query * key) * scale, scores)`,
-  `exponentials = tl.exp(scores - tl.max(scores))  # normalize
+  `exponentials = tl.exp(scores - tl.max(scores))
 weights = exponentials / tl.sum(exponentials)`,
-  `output = tl.zeros([HEAD_DIM], tl.float32)  # blend
+  `output = tl.zeros([HEAD_DIM], tl.float32)
 for key_number in range(seq_k):
     value = tl.load(v + key_number * HEAD_DIM + column)
     output += tl.sum(tl.where(place == key_number, weights, 0.0)) * value`,
-  `tl.store(out + offsets, output)  # store`,
+  `tl.store(out + offsets, output)`,
 ];
 
 /** Where the lines are that a picture has to know. */

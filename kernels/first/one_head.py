@@ -75,22 +75,27 @@ def one_head_kernel(
     q, k, v, out, scale, seq_k, HEAD_DIM: tl.constexpr, ROW: tl.constexpr
 ):  # fmt: skip
     """Reads one query, then every key, then every value; writes its output."""
+    # Load my query.
     column = tl.arange(0, HEAD_DIM)
     place = tl.arange(0, ROW)
     offsets = tl.program_id(0) * HEAD_DIM + column
-    query = tl.load(q + offsets)  # load
+    query = tl.load(q + offsets)
 
-    scores = tl.full([ROW], -float("inf"), tl.float32)  # score
+    # Score every key.  A place that no key takes stays -inf.
+    scores = tl.full([ROW], -float("inf"), tl.float32)
     for key_number in range(seq_k):
         key = tl.load(k + key_number * HEAD_DIM + column)
         scores = tl.where(place == key_number, tl.sum(query * key) * scale, scores)
 
-    exponentials = tl.exp(scores - tl.max(scores))  # normalize
+    # Normalize the row.
+    exponentials = tl.exp(scores - tl.max(scores))
     weights = exponentials / tl.sum(exponentials)
 
-    output = tl.zeros([HEAD_DIM], tl.float32)  # blend
+    # Blend the values.
+    output = tl.zeros([HEAD_DIM], tl.float32)
     for key_number in range(seq_k):
         value = tl.load(v + key_number * HEAD_DIM + column)
         output += tl.sum(tl.where(place == key_number, weights, 0.0)) * value
 
-    tl.store(out + offsets, output)  # store
+    # Store my row.
+    tl.store(out + offsets, output)

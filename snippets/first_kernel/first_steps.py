@@ -12,10 +12,11 @@ import torch
 # Without a GPU, Triton's interpreter runs the programs on the CPU, one after another.
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
+from kernels.bench.profiling.sass import loops
 from kernels.bench.table import Table
 from kernels.first.add import BLOCK, add
-from kernels.first.one_head import one_head_attention
-from kernels.first.one_key import one_key_attention
+from kernels.first.one_head import one_head_attention, one_head_kernel
+from kernels.first.one_key import one_key_attention, one_key_kernel
 from kernels.reference import oracle
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -59,3 +60,32 @@ for form, output in forms.items():
     error = (output - oracle(q, k, v)).abs()
     table.add(form=form, largest=error.max().item(), mean=error.mean().item())
 table.show()
+
+# %% [markdown]
+# What the GPU gets: how many instructions the two loops of each kernel have, with 512 keys of
+# 128 numbers. The kernel of one head is in FP32, the library's in FP16.
+
+# %% tags=["compiled"]
+on_gpu = device == "cuda"
+if on_gpu:
+    q, k, v, out = torch.randn(4, 512, 128, device=device)
+    sizes = {"HEAD_DIM": 128, "ROW": 512}
+    built = {"one_head": one_head_kernel[(512,)](q, k, v, out, 1.0, 512, **sizes)}
+    q, k, v, out = (x.half() for x in (q, k, v, out))
+    sizes |= {"PADDED_DIM": 128, "CAUSAL": False}
+    built["one_key"] = one_key_kernel[(512,)](q, k, v, out, 1.0, 512, 512, **sizes)
+    loops_of = {kernel: loops(compiled.asm["sass"]) for kernel, compiled in built.items()}
+    instructions = Table("instructions", kernel="", score="", blend="", all="")
+    for kernel, (score, blend) in loops_of.items():
+        count = {"score": len(score), "blend": len(blend)}
+        instructions.add(kernel=kernel, **count, all=sum(count.values()))
+    instructions.show()
+else:
+    print("No GPU here, so nothing was compiled for one.")
+
+# %% [markdown]
+# And the loop that scores, of one head. ISETP compares, FSEL selects one of two numbers, SHFL
+# shuffles, STS and LDS write and read shared memory, BAR is a barrier.
+
+# %% tags=["loop"]
+print("\n".join(loops_of["one_head"][0]) if on_gpu else "No GPU here.")

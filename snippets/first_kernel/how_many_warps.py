@@ -14,7 +14,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
-from kernels.bench.profiling.sass import loops
+from kernels.bench.profiling.sass import loops, opcodes
 from kernels.bench.rounds import ratio, time_in_rounds
 from kernels.bench.table import Table
 from kernels.first.one_key import one_key_kernel
@@ -62,7 +62,7 @@ for n in (2048, 4096, 8192) if on_gpu else ():
     kernels[n, 4] = start(long, long, long, long.clone(), 4)
 for (n, warps), kernel in kernels.items() if on_gpu else ():
     keys, values = loops(kernel.asm["sass"])
-    pair = keys + values
+    pair = opcodes(keys) + opcodes(values)
     row = {kind: sum(pair[name] for name in names) for kind, names in NAMES.items()}
     counts.add(n=n, warps=warps, all=pair.total(), **row)
 counts.show() if on_gpu else print("No GPU here, so nothing was compiled for one.")
