@@ -2,8 +2,8 @@
 
 import inspect
 import linecache
-import re
 import random
+import re
 from itertools import count
 from textwrap import dedent
 
