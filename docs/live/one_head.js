@@ -5,7 +5,7 @@ import { draw, HEIGHTS, isOver, lift, lookOf, PROGRAMS, TABLES, WIDEST } from ".
 import { checkbox, formatNumber, vector } from "./controls.js";
 import { stage } from "./strokes.js";
 
-const initial = { wrong: false, slowly: false, guess: "", step: 2 }; // guess: letters; step 2: the scores are there
+const initial = { wrong: false, slowly: false, guess: "", step: 5 }; // guess: letters; step 5: one program is done
 const [SLOW, LINE, FAST] = [800, 400, 140]; // milliseconds of a line: alone, within its paragraph, within a program
 
 /** @typedef {typeof initial} State */
@@ -183,8 +183,8 @@ function judged(guess) {
   return `${letters(guess)}, yes.${guess.length > 1 ? "" : ` And ${other} just as often.`}`;
 }
 
-/** What a program has done in the end. @param {Problem} problem @param {string} guess @param {Step} step */
-function ended(problem, guess, step) {
+/** What a program has done in the end. @param {Problem} problem @param {State} state @param {Step} step */
+function ended(problem, { guess, slowly }, step) {
   const { program, held: { output } } = step;
   const [wanted, last] = [right(problem, program), problem.q.length - 1];
   const row = vector(output);
@@ -194,7 +194,9 @@ function ended(problem, guess, step) {
     return program === last ? `${what} Look at K: nobody ever read its last key.` : what;
   }
   if (program === 0)
-    return `${row} goes out to memory. The program ends, and everything else in its registers is forgotten.`;
+    return guess || slowly
+      ? `${row} goes out to memory. The program ends, and everything else in its registers is forgotten.`
+      : "Program 0 is done, and its registers are forgotten. What will all three load again and again? Guess: press Q, K or V.";
   if (program < last)
     return `Its own query gave its own row, ${row}, and that goes out. But program ${program} fetched every key again.`;
   const start = guess ? judged(guess) : `${row} is the last row.`;
@@ -202,7 +204,8 @@ function ended(problem, guess, step) {
 }
 
 /** What a step has done. @param {Problem} problem @param {State} state @param {Step} step */
-function sentence(problem, { wrong, slowly, guess }, step) {
+function sentence(problem, state, step) {
+  const { wrong, slowly } = state;
   const { program, moments, held } = step;
   const [dim, keys] = [problem.q[0].length, problem.k.length];
   const moment = moments.at(-1);
@@ -227,8 +230,6 @@ function sentence(problem, { wrong, slowly, guess }, step) {
     case LINES.score: {
       if (!slowly && wrong)
         return "A block marks where a load began: at 0, 1 and 2, not at 0, 2 and 4. Half a key too early, then a whole one.";
-      if (!slowly && program === 0 && !guess)
-        return "Program 0 has scored every key. What will be loaded again and again? Guess: press Q, K or V.";
       if (!slowly)
         return `Each key came and left a score (not divided by √d). Place ${keys} has no key, so it stays −∞.`;
       if (turn === 0)
@@ -247,7 +248,7 @@ function sentence(problem, { wrong, slowly, guess }, step) {
     case LINES.add:
       return `${slowly ? `Value ${turn} is` : "Three values came, and each was"} added times its weight. The output is ${vector(held.output)}.`;
     default:
-      return ended(problem, guess, step);
+      return ended(problem, state, step);
   }
 }
 
