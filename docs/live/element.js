@@ -259,6 +259,7 @@ class PieceController {
     this.open = Object.keys(asked).some((key) => key !== "step"); // what was set is then in sight
     this.draw();
     this.become(stateFrom(this.piece, asked, this.first));
+    this.finish(); // a link shows what stands still
   }
 }
 

@@ -1,4 +1,4 @@
-// A kernel at work: memory, three programs that visit it, each at its bench, and the lines that they run.
+// A kernel at work: memory, three programs, each at its bench, and the lines that they run.
 import { html, nothing } from "lit-html";
 import { launch, LINES, output, range, right, source, STARTS, stops, WORDS } from "./one_head.model.js";
 import { draw, HEIGHTS, isOver, lift, lookOf, PROGRAMS, TABLES, WIDEST } from "./one_head.machine.js";
@@ -26,12 +26,11 @@ const last = (state) => ends(state).length - 1;
 const end = (program, state) => ends(state).map((i) => all(state)[i].program).lastIndexOf(program);
 /** @param {State} state */
 const pace = (state) => (state.slowly ? SLOW : now(state).program ? FAST : LINE);
-/** How far a change is; it slows down to its end. @param {number} part */
+/** How far a change is. @param {number} part */
 const eased = (part) => 1 - (1 - Math.min(1, Math.max(0, part))) ** 3;
 
 /**
- * What to draw so many milliseconds into a step, whose lines follow each other; in the first half of a line its numbers
- * arrive, and in the second half what is made of them.
+ * What to draw so many milliseconds into a step. In a line's first half its numbers arrive, then what's made of them.
  * @param {State} state @param {number} [elapsed] @returns {Frame}
  */
 function frame(state, elapsed = Infinity) {
@@ -66,7 +65,7 @@ const coloured = (line, bug) =>
     return i % 2 ? html`<span class=${lookOf(POINTERS[part] ?? part)}>${part}</span>` : part;
   });
 
-/** A line of code, broken by hand. @param {string} line @param {boolean} bug @param {number} turn of its loop, or -1 */
+/** A line of code. @param {string} line @param {boolean} bug @param {number} turn of its loop, or -1 */
 function codeOf(line, bug, turn) {
   const code = line.trim();
   const at = bug || code.length > LONG ? code.indexOf(",") + 1 || code.search(/ [-+/](?!.* [-+/])/) : code.length;
@@ -76,7 +75,7 @@ function codeOf(line, bug, turn) {
 }
 
 /**
- * The kernel, of which the step that runs is open, or that a wrong address is in; before it runs, only its steps.
+ * The kernel; open is the step that runs, or that has the wrong address.
  * @param {boolean} wrong @param {Step} step
  */
 function listing(wrong, { moments }) {
@@ -95,7 +94,7 @@ function listing(wrong, { moments }) {
 }
 
 /**
- * The names of what is loaded, each above its piles; a click on one guesses that these will be the tallest, or takes it back.
+ * The names of what is loaded; a click on one guesses that its piles will be the tallest, or takes that back.
  * @param {State} state @param {(change: Partial<State>) => void} set @param {Frame} frame
  */
 function guesses({ wrong, guess }, set, frame) {
@@ -111,13 +110,14 @@ function guesses({ wrong, guess }, set, frame) {
 }
 
 /**
- * The programs, each at the head of its bench. A click on one runs it to its end.
+ * The programs. A click on one runs it to its end, or from there takes it back.
  * @param {State} state @param {(change: Partial<State>) => void} set @param {Frame} frame
  */
 function programs(state, set, { step, second }) {
   const buttons = range(PROGRAMS).map((program) => {
-    const [over, here] = [state.step >= end(program, state), program === step.program];
-    const press = () => set({ step: end(program, state) });
+    const last = end(program, state);
+    const [over, here] = [state.step >= last, program === step.program];
+    const press = () => set({ step: state.step === last ? Math.max(0, end(program - 1, state)) : last });
     const status = here && (!over || second < 1) ? "running" : over ? "done" : "waiting";
     return html`<button type="button" class=${status} @click=${press}>
       <span>program</span> <b>${program}</b> <small>${status}</small>
@@ -138,7 +138,7 @@ function picture(state, set, { width, elapsed }) {
 /** @param {State} state */
 const next = ({ slowly, step }) => (slowly ? "Next line" : STEPS[step] ?? `Run program ${step - STEPS.length + 1}`);
 
-/** What is being done; what comes of it is said once it's to be seen. @param {State} state */
+/** What is being done. @param {State} state */
 function meanwhile(state) {
   const { program, moments } = now(state);
   if (program && !state.slowly) return `Program ${program} runs the same lines, with its own query.`;
@@ -154,10 +154,7 @@ function more(state, set) {
     ${checkbox("line by line", slowly, walk)}`;
 }
 
-/**
- * How much it's like the row it should be, to all digits that a reader sees.
- * @param {number[]} row @param {number[]} wanted
- */
+/** Whether a reader sees the same. @param {number[]} row @param {number[]} wanted */
 const same = (row, wanted) => row.every((x, c) => Math.abs(x - wanted[c]) < 5e-3);
 
 /** "1 · 0 + 0 · 1 = 0" @param {Moment} moment */
@@ -175,13 +172,8 @@ function missed({ turn, held, touch }, dim, key) {
 
 /** "K and V" @param {string} guess */
 const letters = (guess) => [...guess.toUpperCase()].sort().join(" and ");
-
-/** @param {string} guess */
-function judged(guess) {
-  if (guess.includes("q")) return "Q was a wrong guess.";
-  const other = guess === "k" ? "V" : "K";
-  return `${letters(guess)}, yes.${guess.length > 1 ? "" : ` And ${other} just as often.`}`;
-}
+/** @type {Record<string, string>} */
+const RIGHT = { K: "K, yes. And V just as often.", V: "V, yes. And K just as often.", "K and V": "K and V, yes." };
 
 /** What a program has done in the end. @param {Problem} problem @param {State} state @param {Step} step */
 function ended(problem, { guess, slowly }, step) {
@@ -195,11 +187,11 @@ function ended(problem, { guess, slowly }, step) {
   }
   if (program === 0)
     return guess || slowly
-      ? `${row} goes out to memory. The program ends, and everything else in its registers is forgotten.`
-      : "Program 0 is done, and its registers are forgotten. What will all three load again and again? Guess: press Q, K or V.";
+      ? `${row} goes out to memory. The program ends, and its registers are forgotten.`
+      : "Program 0 is done. What will all three load again and again? Guess: press Q, K or V.";
   if (program < last)
     return `Its own query gave its own row, ${row}, and that goes out. But program ${program} fetched every key again.`;
-  const start = guess ? judged(guess) : `${row} is the last row.`;
+  const start = RIGHT[letters(guess)] ?? (guess.includes("q") ? "Q was a wrong guess." : `${row} is the last row.`);
   return `${start} Each query was loaded once, each key and value ${problem.q.length} times.`;
 }
 
