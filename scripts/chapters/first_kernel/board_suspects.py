@@ -102,6 +102,7 @@ def pairs(board: Board) -> None:
     board.write(14, 20, "32 neighbours", 0.85, at="left")
     with board.withhold():
         board.write(152, 20, f"{worked.sectors(1)} sectors, all used", 0.85, at="left")
+    with board.withhold():
         strike(board, 0, 124)
     with board.withhold():
         board.write(14, 50, f"2 · 512 · {worked.HEAD_DIM} · {worked.BYTES} = {one:.3f} MB", 0.85, at="left")
@@ -111,6 +112,7 @@ def pairs(board: Board) -> None:
         board.line((14, 122), (270, 122), (270, 142), (14, 142), (14, 121))
         board.hatch(14, 122, 256 * needed / one_key, 20, gap=7)
         board.write(276, 132, f"{one_key:.0f}", 0.85, at="left")
+    with board.withhold():
         strike(board, 1, 100)
     with board.withhold():
         for i, (heads, d, _) in enumerate(times):
@@ -161,9 +163,9 @@ def load_store_unit(board: Board) -> None:
                 board.write(14, 15, folds, 0.8, at="left")
             with board.group("tree"):
                 board.write(COUNTS_X, y, count, 0.8)
-    with board.withhold(), board.group("tree"):
-        board.line((COUNTS_X - 22, 152), (COUNTS_X + 22, 152))
-        board.write(COUNTS_X, 166, str(sum(steps)), 0.9)
+                if y == TREE_YS[-1]:
+                    board.line((COUNTS_X - 22, 152), (COUNTS_X + 22, 152))
+                    board.write(COUNTS_X, 166, str(sum(steps)), 0.9)
     with board.withhold():
         board.write(14, 183, "1 thread", 0.8, at="left")
         board.grid(92, 174, 1, places // threads, 18, 18)
@@ -223,8 +225,8 @@ def bill(board: Board) -> None:
         f"The tree stays, with its {key_sum} tickets. Beside it {million:.0f} million pairs, times {clocks} clocks, on "
         f"{worked.SMS} SMs {per_sm:.0f} million clocks, that is {found:.0f} ms. A bar for {one_key:.0f} ms, "
         f"{found:.0f} of it shaded. The profiler: the unit is busy in {busy:.0f} % of all clocks. Below, eight warps, "
-        f"{eight} tickets each, so {eight_clocks} clocks, {times[8]:.0f} ms; and one warp, {one}, {times[1]:.0f} ms, where "
-        f"another unit, the ALU, has {alu} clocks."
+        f"{eight} tickets each, so {eight_clocks} clocks, {times[8]:.0f} ms; and one warp, {one}, {times[1]:.0f} ms, "
+        f"where another unit, the ALU, has {alu} clocks."
     )
     board.erase(keep=(*STAYS, "tree"))
     left, right, bottom = PAIR_X, PAIR_X + BILL_BAR_WIDTH, BILL_BAR_Y + 24
