@@ -1,4 +1,4 @@
-"""Chapter 5: who a program is, its row with and without a mistake, a mask, what a row costs, and the load-store unit's clocks."""
+"""Chapter 5: who a program is, its row with and without a mistake, a mask, a row's cost, and a unit's clocks."""
 
 from __future__ import annotations
 
