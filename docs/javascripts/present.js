@@ -1,5 +1,5 @@
 // Presents a whiteboard sheet: one step a screen, with the sentence, the speech, and clocks that count down for the step
-// and for the lesson.  Keys: ← and → go back and on, ↑ and ↓ scroll the notes, space starts and pauses, a shows the next answer, n hides
+// and for the lesson.  Keys: ← and → go back and on, ↑ and ↓ scroll the notes, space starts and pauses, a shows the next answer and moves the notes on to it, n hides
 // the notes, b or . blanks the board, p opens a window for the projector, which has the picture alone; Esc twice closes.  After a reload the lesson
 // goes on where it was, as long as the tab is open.  A classic script, so that it runs from a file as well.
 (() => {
