@@ -1,5 +1,5 @@
 // Presents a whiteboard sheet: one step a screen, with the sentence, the speech, and clocks that count down for the step
-// and for the lesson.  Keys: ← and → go back and on, ↑ and ↓ scroll the notes, space starts and pauses, a shows the next answer, n hides
+// and for the lesson.  Keys: ← and → go back and on, ↑ and ↓ scroll the notes, space starts and pauses, a shows the next answer and moves the notes on to it, n hides
 // the notes, b or . blanks the board, p opens a window for the projector, which has the picture alone; Esc twice closes.  After a reload the lesson
 // goes on where it was, as long as the tab is open.  A classic script, so that it runs from a file as well.
 (() => {
@@ -22,7 +22,7 @@
         <button type="button" data-does="pause"></button>
         <button type="button" data-does="back">← Back</button>
         <button type="button" data-does="next">Next →</button>
-        <button type="button" data-does="answer">Draw on <kbd>a</kbd></button>
+        <button type="button" data-does="answer">Draw on <kbd>a</kbd> </button>
         <button type="button" data-does="notes">Notes <kbd>n</kbd></button>
         <button type="button" data-does="smaller" aria-label="Smaller notes">A−</button>
         <button type="button" data-does="larger" aria-label="Larger notes">A+</button>
@@ -74,6 +74,9 @@
 
   /** The pictures with no answer, with one, and so on to all but the last. */
   const asks = ({ picture }) => picture.dataset.ask?.split(" ") ?? [];
+
+  /** Whether a note says what the room answers, and is shown with the answers. */
+  const answers = (note) => note.textContent.startsWith("They answer.");
 
   /** m:ss; what is over the time has a minus. */
   function clock(seconds) {
@@ -215,6 +218,12 @@
       return this.shown[`${this.version}:${this.screen}`] ?? 0;
     }
 
+    /** How many there are. */
+    get toAnswer() {
+      const { step, poll } = this.here;
+      return poll ? 1 : asks(step).length || Number([...step.speech.children].some(answers));
+    }
+
     get here() {
       return this.screens[this.screen];
     }
@@ -257,12 +266,14 @@
       this.draw();
     }
 
-    /** One answer more. */
+    /** One answer more; where the notes mark what's drawn, they go on from there. */
     answer() {
-      const { step, poll } = this.here;
-      const all = poll ? 1 : Math.max(1, asks(step).length); // some of the notes are answers, too
-      this.shown[`${this.version}:${this.screen}`] = Math.min(this.answered + 1, all);
+      if (this.answered === this.toAnswer) return;
+      this.shown[`${this.version}:${this.screen}`] = this.answered + 1;
       this.draw();
+      const drawn = this.dialog.querySelectorAll(".hb-presenter__notes .hb-draw")[this.answered - 1];
+      const notes = this.part("aside");
+      if (drawn) notes.scrollTop += drawn.getBoundingClientRect().top - notes.getBoundingClientRect().top;
     }
 
     /** An empty board, until the same key or another screen; a remote has a key for it, b or the full stop. */
@@ -361,14 +372,17 @@
       this.part('[data-does="pause"]').textContent = this.since === undefined ? "Start" : "Pause";
       this.part('[data-does="back"]').disabled = !this.screen;
       this.part('[data-does="next"]').disabled = !after;
-      this.part('[data-does="answer"]').firstChild.data = poll ? "Answers " : "Draw on ";
+      const answer = this.part('[data-does="answer"]');
+      answer.disabled = this.answered === this.toAnswer;
+      answer.firstChild.data = poll ? "Answers " : "Draw on ";
+      answer.lastChild.data = poll || !this.toAnswer ? "" : ` ${this.answered}/${this.toAnswer}`;
       const shown = this.blanked ? "" : poll ? this.question(poll) : this.picture(step);
       this.part(".hb-presenter__stage").innerHTML = shown;
       this.part(".hb-presenter__say").innerHTML = poll ? "" : step.say + step.draw;
       const notes = this.part(".hb-presenter__notes");
       if (poll) notes.innerHTML = OF_A_POLL;
       else notes.replaceChildren(...[...step.speech.children].filter((each) => this.has(each)).map((each) => each.cloneNode(true)));
-      for (const each of notes.children) each.classList.toggle("hb-presenter__answer", each.textContent.startsWith("They answer."));
+      for (const each of notes.children) each.classList.toggle("hb-presenter__answer", answers(each));
       for (const link of this.dialog.querySelectorAll("a[href]")) link.target = "_blank"; // a figure must not end the lesson
       this.part(".hb-presenter__next").textContent = after ? `Next: ${after.poll ? "a poll" : after.step.title}` : "This is the last screen.";
       if (this.window && !this.window.closed) this.window.document.querySelector("div").innerHTML = shown;

@@ -148,18 +148,51 @@ def test_a_shorter_version_counts_its_own_steps(presenter):
 def test_the_answer_comes_at_a_key_press(presenter):
     press_keys(presenter, *["ArrowRight"] * (POLL - 1))
     image, button = presenter.locator(".hb-presenter__stage img"), presenter.locator("[data-does=answer]")
-    assert image.get_attribute("src").endswith(f"/{POLL}-ask.svg") and button.inner_text() == "Draw on a"
-    for answers in range(1, len(sheets.draw_board(NAME.replace("-", "_")).answer_numbers(POLL))):
+    of_all = len(sheets.draw_board(NAME.replace("-", "_")).answer_numbers(POLL))
+    assert image.get_attribute("src").endswith(f"/{POLL}-ask.svg") and button.inner_text() == f"Draw on a 0/{of_all}"
+    for answers in range(1, of_all):
         press_keys(presenter, "a")  # one more at each press
         assert image.get_attribute("src").endswith(f"/{POLL}-ask{answers}.svg")
+        assert button.inner_text() == f"Draw on a {answers}/{of_all}" and button.is_enabled()
     press_keys(presenter, "a", "a")  # and at the end nothing is taken back
     assert image.get_attribute("src").endswith(f"/{POLL}.svg")
+    assert button.inner_text() == f"Draw on a {of_all}/{of_all}" and button.is_disabled()
     press_keys(presenter, "ArrowRight")  # the poll behind the step
     why = presenter.locator(".hb-poll__why").first
     assert presenter.locator(".hb-poll__answer").count() >= 3 and not why.is_visible()
     assert button.inner_text() == "Answers a"
     press_keys(presenter, "a")
-    assert why.is_visible()
+    assert why.is_visible() and button.is_disabled()
+
+
+MARKED = [
+    name for name, page in sheets.sheet_pages(ROOT).items() if "\n**draw** *[" in page.read_text(encoding="utf-8")
+]
+
+
+@pytest.mark.parametrize("name", MARKED)
+def test_a_sheet_that_marks_what_is_drawn_marks_it_for_every_answer_of_its_board(name):
+    board = sheets.draw_board(name.replace("-", "_"))
+    marked = [
+        step.speech.count("**draw** *[") for step in sheets.steps(sheets.sheet_pages(ROOT)[name].read_text("utf-8"))
+    ]
+    assert marked == [len(board.answer_numbers(step)) for step in range(1, board.steps + 1)]
+
+
+@pytest.mark.parametrize("presenter", MARKED, indirect=True)
+def test_the_notes_go_on_from_the_line_that_a_key_press_draws(presenter):
+    presenter.page.set_viewport_size({"width": 1366, "height": 768})
+    notes = presenter.locator("aside")
+    for _ in range(4):
+        press_keys(presenter, "ArrowRight")
+    while not presenter.locator(".hb-draw").count():
+        press_keys(presenter, "ArrowRight")
+    for line in presenter.locator(".hb-draw").all():
+        press_keys(presenter, "a")
+        below = line.bounding_box()["y"] - notes.bounding_box()["y"]
+        at_end = notes.evaluate("(notes) => notes.scrollHeight - notes.clientHeight - notes.scrollTop < 1")
+        assert abs(below) < 2 or (at_end and below > 0)
+    assert notes.evaluate(SCROLLED) > 0
 
 
 def test_a_screen_that_is_left_keeps_its_answers(presenter):

@@ -9,7 +9,17 @@ import math
 
 from scripts.chapters.board import Board
 from scripts.chapters.first_kernel import worked
-from scripts.chapters.first_kernel.board_suspects import FOOT, LEFT, STAYS, bill, correct, cure, door, pairs, slow
+from scripts.chapters.first_kernel.board_suspects import (
+    FOOT,
+    LEFT,
+    STAYS,
+    bill,
+    correct,
+    cure,
+    load_store_unit,
+    pairs,
+    slow,
+)
 from scripts.chapters.first_kernel.worked import (
     BLOCK,
     LENGTH,
@@ -23,16 +33,18 @@ from scripts.chapters.first_kernel.worked import (
 )
 
 CARD = ("load my query", "score each key", "normalize the row", "blend the values", "store the output")
-CODE = 115  # the first line of the kernel that adds
-LINE = 19  # from one row of step 4 to the next
-PLACES = [137 + 60 * i for i in range(PADDED_KEYS)]  # the middle of each of a row
-TOP = 15  # the first row of step 4
-ROWS, SHARES, VALUES, ALONE = 98, 117, 136, 155  # below: exponentials, shares, their values, and one share
+CODE_Y, CODE_LINE = 115, 21  # the first line of the kernel that adds, and from one to the next
+TURN_Y, TURN_LINE = 181, 15  # the same of the kernel's first loop
+PLACE_XS = [137 + 60 * i for i in range(PADDED_KEYS)]  # the middle of each of a row
+RESULT_X = 362  # what follows from a row, on its right
+ROW_YS = [16 + 18 * i for i in range(PADDED_KEYS)]  # the row of scores, from key to key
+EXPONENTIALS_Y, SHARES_Y, VALUES_Y, ONE_SHARE_Y = 94, 113, 132, 151
+WRONG_ROW_Y, WRONG_EXPONENTIALS_Y, WRONG_SHARES_Y, WRONG_OUTPUT_Y = 176, 194, 212, 230  # padded with 0
 
 
 def board() -> Board:
     board = Board()
-    for step in (shelf, loop, add, one_head, padding, program, correct, slow, pairs, door, bill, cure):
+    for step in (shelf, loop, add, one_head, padding, program, correct, slow, pairs, load_store_unit, bill, cure):
         step(board)
     return board
 
@@ -100,9 +112,9 @@ def add(board: Board) -> None:
     )
     board.erase(keep=STAYS)
     with board.group("paper"):
-        board.box(9, CODE - 17, 304, 137)
+        board.box(9, CODE_Y - 17, 304, 137)
         for i, text in enumerate(code()):
-            board.write(18, CODE + 21 * i, text, 0.75, at="left")
+            board.write(18, CODE_Y + CODE_LINE * i, text, 0.75, at="left")
     board.line((left, 62), (left + 432, 62))
     end = left + unit * LENGTH
     board.line((end, 46), (end, 72), width=3.2)
@@ -117,7 +129,7 @@ def add(board: Board) -> None:
     with board.withhold():
         board.hatch(end, 46, left + 432 - end, 26, gap=9)
         for i, text in zip((0, 2, 3), worked.mask_text(last), strict=True):
-            board.write(328, CODE + 21 * i, text, 0.95, at="left")
+            board.write(328, CODE_Y + CODE_LINE * i, text, 0.95, at="left")
 
 
 def code() -> tuple[str, ...]:
@@ -133,7 +145,7 @@ def code() -> tuple[str, ...]:
 
 
 def in_places(board: Board, y: float, texts: list[str]) -> None:
-    board.table(PLACES[0], y, [texts], [60] * len(texts), size=0.85)
+    board.table(PLACE_XS[0], y, [texts], [60] * len(texts), size=0.85)
 
 
 def exponentials(board: Board, y: float, found: ProgramRow) -> None:
@@ -142,8 +154,8 @@ def exponentials(board: Board, y: float, found: ProgramRow) -> None:
 
 
 def total(board: Board, y: float, found: ProgramRow) -> None:
-    board.write(PLACES[-1], y, number(found.terms[-1]), 0.85)
-    board.write(362, y, f"sum {found.total:.3f}", 0.85, at="left")
+    board.write(PLACE_XS[-1], y, number(found.terms[-1]), 0.85)
+    board.write(RESULT_X, y, f"sum {found.total:.3f}", 0.85, at="left")
 
 
 def shares(board: Board, y: float, found: ProgramRow) -> None:
@@ -152,57 +164,60 @@ def shares(board: Board, y: float, found: ProgramRow) -> None:
 
 
 def output(board: Board, y: float, found: ProgramRow) -> None:
-    board.write(362, y, f"out {vector(found.output)}", 0.85, at="left")
+    board.write(RESULT_X, y, f"out {vector(found.output)}", 0.85, at="left")
 
 
 def one_head(board: Board) -> None:
     mine = program_row(QUERIES[1])
     board.step(
-        f"Program 1, query {list(QUERIES[1])}: a row of four places, all minus infinity; under it, key by key, the row "
-        f"after it, at last 1, 1, 2 and minus infinity. The exponentials, together {mine.total:.3f}, the shares "
-        f"{percents(mine.shares)}, the values; the first share alone, among zeros, to be added up; the output "
-        f"{vector(mine.output)}. Below, program 0, and over it, on a strip of paper, the kernel's first loop: "
-        f"{' '.join(turn())} At the foot, to stay: to write one place, a new row; to read one, a sum."
+        f"On a sheet of paper, program 1, query {list(QUERIES[1])}: a row of four places, all minus infinity; under "
+        f"it, key by key, the row after it, at last 1, 1, 2 and minus infinity. The exponentials, together "
+        f"{mine.total:.3f}, the shares {percents(mine.shares)}, the values; the first share alone, among zeros, to be "
+        f"added up; the output {vector(mine.output)}. Below, the shares of program 0, and over them, on a strip of "
+        f"paper, the kernel's first loop: {' '.join(turn())} At the foot, to stay: to write one place, a new row; to "
+        "read one, a sum."
     )
     board.erase(keep=STAYS)
-    for i in range(PADDED_KEYS):
-        y, cells = TOP + LINE * i, mine.scores[:i] + [-math.inf] * (PADDED_KEYS - i)
-        with board.group("fill"):
-            name = f"k {list(worked.KEYS[i - 1])}" if i else f"q {list(QUERIES[1])}"
-            board.write(LEFT - 12, y, name, 0.75, at="left")
-            if not i:
-                board.write(362, y, f"e^{{-1}} = {math.exp(-1):.3f}", 0.75, at="left")
-                board.grid(107, TOP - LINE / 2, PADDED_KEYS, PADDED_KEYS, 60, LINE)
-        with board.withhold(), board.group("fill" if i < PADDED_KEYS - 1 else "row"):
-            in_places(board, y, [number(cell) for cell in cells])
-    board.write(LEFT - 12, VALUES, "v", 0.85, at="left")
+    first, line = ROW_YS[0], ROW_YS[1] - ROW_YS[0]
+    names = [f"q {list(QUERIES[1])}", *(f"k {list(key)}" for key in worked.KEYS)]
+    board.box(9, 6, 462, 156)
+    for y, name in zip(ROW_YS, names, strict=True):
+        board.write(LEFT - 12, y, name, 0.75, at="left")
+    board.write(RESULT_X, first, f"e^{{-1}} = {math.exp(-1):.3f}", 0.75, at="left")
+    board.grid(107, first - line / 2, PADDED_KEYS, PADDED_KEYS, 60, line)
+    board.write(LEFT - 12, VALUES_Y, "v", 0.85, at="left")
     values = [str(list(value)) for value in worked.VALUES]
-    board.table(PLACES[0], VALUES, [values], [60] * len(values), size=0.75)
+    board.table(PLACE_XS[0], VALUES_Y, [values], [60] * len(values), size=0.75)
+    for keys in ((0,), (1,), (2, 3)):  # after so many; the last two rows are written together
+        with board.withhold():
+            for i in keys:
+                cells = mine.scores[:i] + [-math.inf] * (PADDED_KEYS - i)
+                in_places(board, ROW_YS[i], [number(cell) for cell in cells])
     with board.withhold(), board.group("one place"):
         board.write(188, FOOT + 15, "write 1: row", 0.75, at="left")
     with board.withhold():
-        exponentials(board, ROWS, mine)
+        exponentials(board, EXPONENTIALS_Y, mine)
     with board.withhold():
-        total(board, ROWS, mine)
+        total(board, EXPONENTIALS_Y, mine)
     with board.withhold():
-        shares(board, SHARES, mine)
-    with board.withhold(), board.group("one share"):
+        shares(board, SHARES_Y, mine)
+    with board.withhold():
         alone = mine.shares[:1] + [0] * (PADDED_KEYS - 1)
-        in_places(board, ALONE, [str(share) for share in alone])
-        board.write(362, ALONE, f"sum {sum(alone)}", 0.85, at="left")
+        in_places(board, ONE_SHARE_Y, [str(share) for share in alone])
+        board.write(RESULT_X, ONE_SHARE_Y, f"sum {sum(alone)}", 0.85, at="left")
     with board.withhold(), board.group("one place"):
         board.write(294, FOOT + 15, "read 1: sum", 0.75, at="left")
     with board.withhold():
-        output(board, VALUES, mine)
-    with board.withhold(), board.group("rooms"):
+        output(board, VALUES_Y, mine)
+    with board.withhold(), board.group("room's"):
         room = program_row(QUERIES[0])
-        board.write(LEFT - 12, 194, f"program 0:  {percents(room.shares)}  out {vector(room.output)}", 0.85, at="left")
-    with board.withhold(), board.group("code"):
-        board.erase_with_answer("rooms")
-        board.box(9, 166, 462, 70)
+        board.write(LEFT - 12, 194, f"program 0:  {percents(room.shares)}", 0.85, at="left")
+    with board.withhold(), board.group("loop"):
+        board.erase_with_answer("room's")
+        board.box(9, TURN_Y - 11, 462, 68)
         for i, text in enumerate(turn()):
             inside = 24 * (len(text) - len(text.lstrip())) / 4
-            board.write(18 + inside, 177 + 16 * i, text.lstrip(), 0.75, at="left")
+            board.write(18 + inside, TURN_Y + TURN_LINE * i, text.lstrip(), 0.75, at="left")
 
 
 def turn() -> tuple[str, ...]:
@@ -218,22 +233,23 @@ def turn() -> tuple[str, ...]:
 def padding(board: Board) -> None:
     wrong = program_row(QUERIES[1], padding=0.0)
     board.step(
-        "Below program 1's row the same one with 0 in its empty place, ringed: the exponentials add up to "
-        f"{wrong.total:.3f}, the shares are {percents(wrong.shares)}, the last ringed, the output "
+        "Below program 1's sheet the same row with 0 in its empty place, ringed: the exponentials add up to "
+        f"{wrong.total:.3f}, the shares are {percents(wrong.shares)}, the last ringed, for nobody, the output "
         f"{vector(wrong.output)}."
     )
-    board.erase("fill", "rooms", "one share", "code")
-    in_places(board, 174, [number(score) for score in wrong.scores])
-    board.ring(PLACES[-1], 174, 34, 20)
+    board.erase("loop", "room's")
+    in_places(board, WRONG_ROW_Y, [number(score) for score in wrong.scores])
+    board.ring(PLACE_XS[-1], WRONG_ROW_Y, 34, 19)
     with board.withhold():
-        exponentials(board, 196, wrong)
-        total(board, 196, wrong)
+        exponentials(board, WRONG_EXPONENTIALS_Y, wrong)
+        total(board, WRONG_EXPONENTIALS_Y, wrong)
     with board.withhold():
-        shares(board, 220, wrong)
-        board.ring(PLACES[-1], 220, 34, 20)
+        shares(board, WRONG_SHARES_Y, wrong)
+        board.ring(PLACE_XS[-1], WRONG_SHARES_Y, 34, 19)
     with board.withhold():
-        output(board, 220, wrong)
-        board.write(468, 174, f"{wrong.shares[-1]} % for nobody", 0.8, at="right")
+        board.write(RESULT_X, WRONG_SHARES_Y, "for nobody", 0.8, at="left")
+    with board.withhold():
+        output(board, WRONG_OUTPUT_Y, wrong)
 
 
 def program(board: Board) -> None:

@@ -1,4 +1,4 @@
-"""Chapter 5: who a program is, its row with and without a mistake, a mask, what a row costs, and a door's clocks."""
+"""Chapter 5: who a program is, its row with and without a mistake, a mask, a row's cost, and a unit's clocks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         title="A first kernel: one program and its row",
         given=[
             f"{texts} texts, {heads} heads each, {words} words, and one program for each query. All count from 0, the "
-            "programs through the words of a head, then the heads of a text, then the texts. Who are these programs?",
+            "programs through the words of a head, then the heads of a text, then the texts. Question 0: who are these "
+            "programs? Divide by the words: what's left over is the word. Divide the result by the heads: what's left "
+            "over is the head, and the result is the text.",
         ],
         head=["Program", "Word", "Head", "Text"],
         rows=[
@@ -104,20 +106,20 @@ def vectors(draw: random.Random) -> list[tuple[str, str]]:
 
 
 def passes(draw: random.Random) -> list[tuple[str, str]]:
-    """What it costs to write one place and to read one, and why a head with twice the words costs eight times that."""
+    """What it costs a program, and all of a head, to write its places and to read them."""
     words = draw.choice((5, 6, 7, 9, 10, 12, 14, 20, 24, 30))
     places = 1 << (words - 1).bit_length()
     one, head = 2 * words * places, 2 * words**2 * places
     ask = (
         f"A head has {words} queries and {words} keys. To write one place of a row, a program makes a new row; to read "
         "one, it adds up a row. How many places does a row have? How many places does one program go over, for all its "
-        "scores and shares? And all programs together? Twice the words: how many times as many is that?"
+        "scores and shares? And all programs together?"
     )
     return [
         (
             ask,
             f"{places} places; 2 · {words} · {places} = {with_commas(one)}; {words} · {with_commas(one)} = "
-            f"{with_commas(head)}; by 2 · 2 · 2 = 8: programs, keys and places double",
+            f"{with_commas(head)}",
         )
     ]
 

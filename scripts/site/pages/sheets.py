@@ -9,6 +9,8 @@ In ``docs/chapters/NAME/sheet.md`` a step is
 
     *[What you do.]*
 
+    **draw** *[What you do, and then the picture of the board has it, too: the next answer that it keeps back.]*
+
     **say** What you say, in one breath.
 
     *if asked* "What they ask?" What you answer.
@@ -51,10 +53,11 @@ SHEET = re.compile(
     r"(?s)(?P<before>.*?)(?P<steps>^<!-- step .*?)(?P<key>^<!-- key -->.*?)(?P<after>^</div>.*)", re.MULTILINE
 )
 ANSWER = re.compile(r"^- (.+?): (.*)$", re.MULTILINE)
-QUESTION = re.compile(r"^\*\*Ask\.\*\* (.*(?:\n.+)*)|^\*\*say\*\* (.*\?)\n\n\*\[Wait", re.MULTILINE)
+QUESTION = re.compile(r"^\*\*Ask\.\*\* (.*(?:\n.+)*)|^\*\*say\*\* (.*\?)\n\n(?:\*\*draw\*\* )?\*\[Wait", re.MULTILINE)
 LINE_KINDS = {
     "say": re.compile(r"^\*\*say(?P<only>(?:, \d+)*)\*\* "),
     "do": re.compile(r"^(?:\*\*do(?P<only>(?:, \d+)+)\*\* )?\*(?=\[)"),
+    "do .hb-draw": re.compile(r"^\*\*draw(?P<only>)\*\* \*(?=\[)"),
     "asked": re.compile(r"^\*if asked\*(?P<only>) "),
 }
 BOARDS_FOLDER = "assets/boards"
@@ -227,7 +230,7 @@ def format_speech(speech: str) -> str:
     if not any(kinds):
         return f'<details class="hb-speech" markdown>\n<summary>The speech</summary>\n\n{speech}\n\n</details>\n\n'
     lines = [
-        LINE_KINDS[kind].sub("*" if kind == "do" else "", part) if kind else part
+        LINE_KINDS[kind].sub("*" if kind.startswith("do") else "", part) if kind else part
         for part, kind in zip(parts, kinds, strict=True)
     ]
     attributes = [f' data-only="{versions}"' if versions else "" for versions in only_in]

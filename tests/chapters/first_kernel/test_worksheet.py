@@ -44,22 +44,8 @@ def test_the_key_is_right(seed):
     assert length != worked.LENGTH and numbers(added[1]) == [len(blocks), len(blocks[-1]), block - len(blocks[-1])]
     words, keys = (int(number) for number in numbers(passed[0]))
     places = triton.next_power_of_2(keys)
-    of_all = [torch.Size((each, each, triton.next_power_of_2(each))).numel() for each in (words, 2 * words)]
-    one = 2 * keys * places
-    assert numbers(passed[1]) == [
-        places,
-        2,
-        words,
-        places,
-        one,
-        words,
-        one,
-        2 * of_all[0],
-        2,
-        2,
-        2,
-        of_all[1] / of_all[0],
-    ]
+    one, head = 2 * keys * places, 2 * torch.Size((words, keys, places)).numel()
+    assert numbers(passed[1]) == [places, 2, words, places, one, words, one, head]
     warps, number_of_key, places, *_ = (int(number) for number in numbers(busy[0]))
     assert number_of_key == warps * worked.LANES
     parts = [math.log2(worked.LANES), 2, math.log2(warps), 2]
