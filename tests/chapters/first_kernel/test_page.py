@@ -114,7 +114,7 @@ def test_the_page_has_the_clocks_that_the_units_work():
     assert f"= **{worked.milliseconds(lsu):.1f} ms**" in page
     for warps in (1, 2, 4, 8):
         clocks = worked.load_store_clocks(warps)
-        row = rf"^\| {warps}[^|]*(\| \d+ ){{3}}\| {warps} · {clocks // warps} = {clocks} \|"
+        row = rf"^\| {warps} \| [\d+ ]+ = {clocks // warps} \| {warps} · {clocks // warps} = {clocks} \|"
         assert re.search(row, page, re.MULTILINE)
 
 
