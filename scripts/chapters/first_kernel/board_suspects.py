@@ -204,7 +204,7 @@ def bill(board: Board) -> None:
         [row for row in records.table("what_limits", table) if setting.items() <= row.items()]
         for table in ("busy", "waits")
     )
-    clocks, found, million = worked.LSU_CLOCKS, worked.milliseconds(worked.LSU_CLOCKS), worked.PAIRS / 1e6
+    clocks, found, million = worked.LSU_CLOCKS, worked.milliseconds_of_clocks(worked.LSU_CLOCKS), worked.PAIRS / 1e6
     per_sm = million * clocks / worked.SMS
     board.step(
         f"{' · '.join(map(str, worked.SHAPE))} = {million:.0f} million pairs, times {clocks} clocks, on "
