@@ -313,7 +313,7 @@ def test_make_check_takes_all_steps_though_each_fails(tmp_path):
     command = ["make", "-s", "check", "SETUP=@true", "RUN=echo step; false"]  # tsc isn't there
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert result.returncode and result.stdout.count("step") == 4
-    steps = ("ruff-check", "ruff-format", "types", "drawings", "pages")
+    steps = ("ruff-check", "ruff-format", "types", "drawings-and-facts", "pages")
     assert all(f": {step}] Error" in result.stderr for step in steps)
 
 
