@@ -1,4 +1,4 @@
-"""What a pair of a query with a key costs as N grows, for the two programs that hold a whole row of scores."""
+"""What a pair of a query with a key costs as N grows, one key at a time and in blocks of keys."""
 
 import plotly.graph_objects as go
 

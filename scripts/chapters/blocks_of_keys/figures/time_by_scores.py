@@ -1,4 +1,4 @@
-"""What a step costs: time of the two programs against the number of scores, where the multiplications stay the same."""
+"""One key and key blocks: time against the number of scores, where the multiplications stay the same."""
 
 import plotly.graph_objects as go
 
