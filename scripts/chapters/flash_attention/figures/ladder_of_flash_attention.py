@@ -1,4 +1,4 @@
-"""The ladder complete: every rung, and PyTorch's fastest backend, with the part of the limit that each reaches."""
+"""The whole ladder: every rung, and PyTorch's fastest backend, with the part of the limit that each reaches."""
 
 import plotly.graph_objects as go
 
