@@ -110,12 +110,12 @@ def test_its_own_words_hold_no_number_and_no_comparison(fact):
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_chapter_has_at_most_25_facts_each_on_a_page(chapter):
     chapter_facts = facts.facts_of_chapter(chapter)
-    used = {
+    marked_facts = {
         facts.full_name(name, facts.chapter_of_page(str(path)))
         for path, text in PAGES.items()
         for _, _, name in facts.marks(text)
     }
-    assert len(chapter_facts) <= 25 and {f"{chapter}.{name}" for name in chapter_facts} <= used
+    assert len(chapter_facts) <= 25 and {f"{chapter}.{name}" for name in chapter_facts} <= marked_facts
 
 
 def test_emptied_facts_are_rejected(fact, rows):
@@ -209,8 +209,8 @@ def test_marks_inside_code_are_none():
 )
 def test_a_sentence_has_the_numbers_that_its_fact_compares(sentence, wrong):
     fact = facts.Fact("growth", "a.b", str, key_column="n", keys=(8192, 512), value_column="clocks")
-    said = facts.setting_error(fact, sentence)
-    assert said == (wrong and f"fact growth compares 8192 with 512, and its sentence has {wrong}")
+    message = facts.setting_error(fact, sentence)
+    assert message == (wrong and f"fact growth compares 8192 with 512, and its sentence has {wrong}")
     assert not facts.setting_error(dataclasses.replace(fact, keys=("one", "other")), sentence)
 
 
