@@ -12,7 +12,7 @@ NPM_LOCK = PATH="$$PATH:$(CURDIR)/.venv/bin" npm install --package-lock-only --i
 # Whoever waits for a browser leaves a processor idle, so the tests have one process more than there are processors.
 PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + 1)) $(RUN) pytest
 
-# The tests of drawings that need no torch: to import it takes longer than they do.
+# The tests of drawings that need no torch, since to import it takes longer than they do.
 DRAWINGS = tests/docs/test_drawings.py $(shell grep -L "import torch" tests/chapters/*/test_page.py)
 
 # $(call step,NAME,COMMAND) runs a command, and says in a line how many seconds it took.
@@ -21,7 +21,7 @@ step = @from=$$(date +%s); $(2) && echo "==> $(1): $$(($$(date +%s) - from)) s"
 # What the caller says reaches a command as one word of its environment, and no shell takes it for commands.
 export SNIPPET N CHAPTER SEED PORT
 
-.PHONY: help site check drawings pages setup-test ruff-check ruff-format types copies facts run labs lab newest worksheet test test-all mutants serve record random sanitize lint speed fonts lock clean
+.PHONY: help site check drawings-and-facts pages setup-test ruff-check ruff-format types copies facts run labs lab newest worksheet test test-all mutants serve record random sanitize lint speed fonts lock clean
 
 help:  ## what can be called
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
@@ -35,11 +35,11 @@ site:  ## build the site into site/; with a GPU, first run what is stale or miss
 	@rm -rf site && mv build/site site  # a build that stops leaves the last site as it was
 	@echo "Built. Read it: $(PYTHON) -m http.server --directory site, then open http://localhost:8000"
 
-check:  ## lint, and what a changed page can break: drawings, records, facts, equations, values, links; in under 20 s
-	@$(MAKE) --no-print-directory --keep-going lint drawings pages  # all steps, also behind one that fails
+check:  ## lint, and what a changed page can break: drawings, records, facts, equations, values, links; in half a minute
+	@$(MAKE) --no-print-directory --keep-going lint drawings-and-facts pages  # all steps, also behind one that fails
 
-drawings: setup-test
-	$(call step,drawings,$(RUN) pytest -qq -o addopts=--import-mode=importlib --confcutdir=tests/chapters $(DRAWINGS))
+drawings-and-facts: setup-test
+	$(call step,drawings and facts,$(RUN) pytest -qq -o addopts=--import-mode=importlib --confcutdir=tests/chapters $(DRAWINGS) tests/facts)
 
 pages: setup-test
 	$(call step,pages,$(MKDOCS) build --strict --quiet --site-dir build/check)

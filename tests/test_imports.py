@@ -22,6 +22,7 @@ SHARED = {
         "board",
         "handwriting",
         "plot",
+        "prefill_speed",
         "rounded_shares",
         "worksheets",
         "*.worked",

@@ -1,4 +1,4 @@
-"""Calls what a user would pick instead: PyTorch's attention, one backend at a time.
+"""What a user would pick instead of our kernels: PyTorch's attention, one backend at a time.
 
 ``scaled_dot_product_attention`` chooses its backend itself, and the choice depends on the
 version, the GPU and the shapes.  So we measure our kernels against each backend by name.

@@ -34,12 +34,12 @@ def lines(snippet: str) -> list[str]:
     return [line.rstrip() for line in demo.lines()]
 
 
-def vector(numbers: Iterable[float], format_spec: str = ".4g") -> str:
+def vector_text(numbers: Iterable[float], format_spec: str = ".4g") -> str:
     """[15, 10]: numbers between brackets; what rounding has left of a zero is 0."""
-    return f"[{', '.join(plain(number, format_spec) for number in numbers)}]"
+    return f"[{', '.join(number_text(number, format_spec) for number in numbers)}]"
 
 
-def plain(number: float, format_spec: str = ".4g") -> str:
+def number_text(number: float, format_spec: str = ".4g") -> str:
     return f"{round(float(number), 6) + 0.0:{format_spec}}"
 
 

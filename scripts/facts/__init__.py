@@ -19,6 +19,7 @@ from scripts.facts.phrases import NoPhrase
 
 MARK = re.compile(r"\{fact=([\w.]+)\}")
 MARKED_WORDS = re.compile(rf"\[((?:[^\[\]`\n]|\n(?!\n))+)\]{MARK.pattern}")
+NUMBER = re.compile(r"(?<![\w.,])\d+(?:,\d{3})*(?!\w|[.,]\d)")
 CODE = re.compile(r"^ *```[^\n]*(\n.*?^ *```)$|(`[^`\n]*`)", re.DOTALL | re.MULTILINE)
 MAX_WORDS = 12
 
@@ -58,6 +59,21 @@ class Fact:
         if not text or len(text.split()) > MAX_WORDS:
             raise FactError(f"fact {self.name} says {text!r}: one to {MAX_WORDS} words are wanted")
         return text
+
+
+def setting_error(fact: Fact, text_around: str) -> str:
+    """Says which number of a sentence isn't the fact's setting, if its keys are numbers; empty if all is well.
+
+    A key is wanted, and no other number that's as large as half of the smallest: 512 and 8192 words leave heads of 64.
+    """
+    if not fact.keys or not all(isinstance(key, int) for key in fact.keys):
+        return ""
+    numbers = {int(digits.replace(",", "")) for digits in NUMBER.findall(text_around)}
+    others = sorted(number for number in numbers - {*fact.keys} if 2 * number >= min(fact.keys))
+    if not others and numbers & {*fact.keys}:
+        return ""
+    keys = " with ".join(map(str, fact.keys))
+    return f"fact {fact.name} compares {keys}, and its sentence has {', '.join(map(str, others)) or 'neither'}"
 
 
 def compares(table: str, **columns_or_rows: str | tuple) -> Callable:
@@ -115,3 +131,10 @@ def marks(markdown: str) -> Iterator[tuple[re.Match, str, str]]:
     for match in MARKED_WORDS.finditer(markdown):
         if not any(begin < match.end(1) + 1 < end for begin, end in code):
             yield match, " ".join(match[1].split()), match[2]
+
+
+def sentence(text: str, mark: re.Match, words: str) -> str:
+    """Returns the sentence or caption around a mark, on one line, with other words in its brackets."""
+    before = re.split(r'[.!?]\s|"|\n\s*\n', text[: mark.start()])[-1]
+    after = re.split(r'(?<=[.!?])\s|"|\n\s*\n', text[mark.end() :])[0]
+    return " ".join(MARKED_WORDS.sub(r"\1", f"{before}{words}{after}").split())

@@ -1,11 +1,12 @@
 """Puts today's words of every fact onto the pages, and says which fact has none: ``make facts``.
 
-With each change it prints what to read again: the sentence, and figures whose text alternative uses the same fact.
+With each change it prints what to read again: the sentence, figures whose text alternative uses the same fact, and
+boards and whatever else imports it.
 """
 
 from __future__ import annotations
 
-import re
+import ast
 import sys
 from collections.abc import Iterator
 
@@ -40,17 +41,11 @@ def rewrite(page: str, text: str) -> tuple[str, list[str], list[str]]:
             wrong.insert(0, f"{where}{error}")
             continue
         if words != old_words:
-            read_again = [sentence(text, match, words), *figures_with(facts.full_name(name, chapter))]
+            fact = facts.full_name(name, chapter)
+            read_again = [facts.sentence(text, match, words), *figures_with(fact), *importers_of(fact)]
             changes.insert(0, "\n    ".join([f"{where}{old_words!r} is now {words!r}", *read_again]))
             text = f"{text[: match.start(1)]}{words}{text[match.end(1) :]}"
     return text, changes, wrong
-
-
-def sentence(text: str, mark: re.Match, words: str) -> str:
-    """Returns the sentence or caption around a mark, on one line, with other words in its brackets."""
-    before = re.split(r'[.!?]\s|"|\n\s*\n', text[: mark.start()])[-1]
-    after = re.split(r'(?<=[.!?])\s|"|\n\s*\n', text[mark.end() :])[0]
-    return " ".join(facts.MARKED_WORDS.sub(r"\1", f"{before}{words}{after}").split())
 
 
 def figures_with(fact: str) -> Iterator[str]:
@@ -59,6 +54,18 @@ def figures_with(fact: str) -> Iterator[str]:
         chapter = path.parents[1].name
         if fact in {facts.full_name(mark, chapter) for mark in facts.MARK.findall(path.read_text(encoding="utf-8"))}:
             yield f"also read the ALT of figure {path.stem}"
+
+
+def importers_of(fact: str) -> Iterator[str]:
+    """Yields a request to read each file of scripts/chapters that imports a fact, ``chapter.name``."""
+    chapter, _, name = fact.partition(".")
+    for path in sorted(records.ROOT.glob("scripts/chapters/**/*.py")):
+        imports = (node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.ImportFrom))
+        if any(
+            node.module == f"scripts.chapters.{chapter}.facts" and name in {each.name for each in node.names}
+            for node in imports
+        ):
+            yield f"also read {path.relative_to(records.ROOT).as_posix()}"
 
 
 if __name__ == "__main__":

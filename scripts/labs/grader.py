@@ -84,12 +84,12 @@ def death_message(code: int, trace: Path, file: Path, case: Path, seconds: float
     where = f" It was {', '.join(places)}." if places else ""
     slow = f" If the machine is only slow, begin the command with LAB_SECONDS={6 * seconds:g}."
     if code == -signal.SIGPROF:
-        taken = f"{seconds:g} s of processor time"
-        return f"it did not end within {taken}, so it was stopped. Is there a loop that never ends?{where}{slow}"
+        time_text = f"{seconds:g} s of processor time"
+        return f"it did not end within {time_text}, so it was stopped. Is there a loop that never ends?{where}{slow}"
     if traceback.startswith("Timeout"):
         hours, minutes, rest = map(float, traceback.partition("(")[2].partition(")")[0].split(":"))
-        taken = f"{3600 * hours + 60 * minutes + rest:g} s"
-        return f"it did not end within {taken}, so it was stopped. Is there a loop that never ends?{where}{slow}"
+        time_text = f"{3600 * hours + 60 * minutes + rest:g} s"
+        return f"it did not end within {time_text}, so it was stopped. Is there a loop that never ends?{where}{slow}"
     if code < 0:
         name = signal.Signals(-code).name
         return f"it crashed ({name}): most likely something far outside a table was read or written.{where}"
@@ -109,9 +109,9 @@ def limit_seconds() -> float:
 def memory_limited() -> Iterator[None]:
     """Inside, this process may take MEMORY more than it has; afterwards as much as before."""
     limits = resource.getrlimit(resource.RLIMIT_AS)
-    taken = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    used_bytes = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY, limits[1]))
+        resource.setrlimit(resource.RLIMIT_AS, (used_bytes + MEMORY, limits[1]))
     yield
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, limits)

@@ -22,20 +22,20 @@ def qualify_all(trees: dict[str, ast.Module]) -> None:
     for module, tree in trees.items():
         _join_imports(tree)
         fixtures[module] = {node.name for node in _outside_functions(tree) if _is_fixture(node)}
-        imported, said = {module}, set()
+        imported, written_names = {module}, set()
         for node in ast.walk(tree):
             if isinstance(node, ast.keyword):
                 keywords.add(node.arg or "")
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                said.add(node.value)
+                written_names.add(node.value)
             elif isinstance(node, ast.ClassDef):
-                said.update(_bound(_outside_functions(node)))
+                written_names.update(_bound(_outside_functions(node)))
             elif isinstance(node, IMPORTS):
                 imported |= {alias.name for alias in node.names}
                 if isinstance(node, ast.ImportFrom):
                     imported |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
         for name in imported & trees.keys():
-            texts[name] |= said
+            texts[name] |= written_names
     for module, tree in trees.items():
         folders = module.split(".")[:-1]
         around = (".".join([*folders[:depth], "conftest"]) for depth in range(1, len(folders) + 1))
@@ -50,8 +50,8 @@ def _join_imports(tree: ast.Module) -> None:
             statements = getattr(node, block, None)
             for statement in statements if isinstance(statements, list) else []:
                 last = joined[-1] if joined else None
-                both = isinstance(statement, ast.ImportFrom) and isinstance(last, ast.ImportFrom)
-                if both and (statement.module, statement.level) == (last.module, last.level):
+                both_import = isinstance(statement, ast.ImportFrom) and isinstance(last, ast.ImportFrom)
+                if both_import and (statement.module, statement.level) == (last.module, last.level):
                     last.names += statement.names
                 else:
                     joined.append(statement)
@@ -61,9 +61,9 @@ def _join_imports(tree: ast.Module) -> None:
 
 class _Qualifier(ast.NodeTransformer):
     def __init__(
-        self, tree: ast.Module, module: str, modules: Container[str], said: set[str], fixtures: dict[str, str]
+        self, tree: ast.Module, module: str, modules: Container[str], written_names: set[str], fixtures: dict[str, str]
     ):
-        self._module, self._modules, self._said, self._fixtures = module, modules, said, fixtures
+        self._module, self._modules, self._written_names, self._fixtures = module, modules, written_names, fixtures
         self._at_module_level, self._functions = True, 0
         outside = [*_outside_functions(tree)]
         self._names = dict.fromkeys({*_imported(outside), *_bound(outside)}, module)  # each with what it belongs to
@@ -97,14 +97,14 @@ class _Qualifier(ast.NodeTransformer):
 
     def _parameters(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, str]:
         """Returns the parameters of an outermost function of which nothing else in it has the name."""
-        own = {node.arg for node in ast.iter_child_nodes(function.args) if isinstance(node, ast.arg)}
+        local_names = {node.arg for node in ast.iter_child_nodes(function.args) if isinstance(node, ast.arg)}
         inner = [node for node in ast.walk(function) if isinstance(node, INNER_SCOPES) and node is not function]
-        own -= {name for scope in inner for name in _bound(ast.walk(scope))}
+        local_names -= {name for scope in inner for name in _bound(ast.walk(scope))}
         if _is_fixture(function) or function.name.startswith("test_"):
-            return {name: self._fixtures[name] for name in own & self._fixtures.keys()}
+            return {name: self._fixtures[name] for name in local_names & self._fixtures.keys()}
         if function.name.startswith("pytest_"):
             return {}
-        return dict.fromkeys(own - self._said, f"{self._module}:{self._functions}")
+        return dict.fromkeys(local_names - self._written_names, f"{self._module}:{self._functions}")
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         node.id = self._qualified(node.id)

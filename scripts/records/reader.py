@@ -1,4 +1,4 @@
-"""Reads snippets and their records for all others, and has the rule that a record is current or listed as behind."""
+"""Reads snippets and their records; a record has to be current, or listed in snippets/behind.toml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records whose measured numbers are others: what a board would read if the snippets ran again."""
+"""Changes every measured number of the records, as other runs might, to see that a board shows what it reads."""
 
 import zlib
 from collections.abc import Iterator

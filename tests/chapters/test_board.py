@@ -71,8 +71,8 @@ def test_answers_come_one_after_the_other():
     for text in ("three", "four"):
         with board.withhold():
             board.write(100, 200, text)
-    none, one, both = (count_parts(board.svg(3, answers_shown=count), NEW_INK_COLOUR) for count in (0, 1, None))
-    assert 0 == none < one < both
+    none, one, all_answers = (count_parts(board.svg(3, answers_shown=count), NEW_INK_COLOUR) for count in (0, 1, None))
+    assert 0 == none < one < all_answers
 
 
 def test_what_runs_off_the_board_is_refused():

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001  (signs as pages print them)
-"""What an equation on a page is, that a wrong one is found, and which typed numbers something must vouch for."""
+"""Equations on a page are found, a wrong one stops the build, and so does a measured number that has no source."""
 
 import pytest
 

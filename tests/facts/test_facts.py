@@ -110,12 +110,12 @@ def test_its_own_words_hold_no_number_and_no_comparison(fact):
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_chapter_has_at_most_25_facts_each_on_a_page(chapter):
     chapter_facts = facts.facts_of_chapter(chapter)
-    used = {
+    marked_facts = {
         facts.full_name(name, facts.chapter_of_page(str(path)))
         for path, text in PAGES.items()
         for _, _, name in facts.marks(text)
     }
-    assert len(chapter_facts) <= 25 and {f"{chapter}.{name}" for name in chapter_facts} <= used
+    assert len(chapter_facts) <= 25 and {f"{chapter}.{name}" for name in chapter_facts} <= marked_facts
 
 
 def test_emptied_facts_are_rejected(fact, rows):
@@ -195,6 +195,40 @@ def test_a_fact_says_at_most_twelve_words():
 def test_marks_inside_code_are_none():
     text = "A [half]{fact=one}, `[x]{fact=two}`.\n\n```\n[y]{fact=three}\n```\n\n[two\nlines]{fact=other.four}"
     assert [(said, name) for _, said, name in facts.marks(text)] == [("half", "one"), ("two lines", "other.four")]
+
+
+@pytest.mark.parametrize(
+    "sentence, wrong",
+    [
+        ("From 512 to 8,192 words, heads of 64, a pair grows to.", ""),
+        ("At 8192, a pair costs as much.", ""),
+        ("From 256 to 8192 words, a pair grows to.", "256"),
+        ("From 512 to 16,384 words, a pair grows to.", "16384"),
+        ("A pair grows to.", "neither"),
+    ],
+)
+def test_a_sentence_has_the_numbers_that_its_fact_compares(sentence, wrong):
+    fact = facts.Fact("growth", "a.b", str, key_column="n", keys=(8192, 512), value_column="clocks")
+    message = facts.setting_error(fact, sentence)
+    assert message == (wrong and f"fact growth compares 8192 with 512, and its sentence has {wrong}")
+    assert not facts.setting_error(dataclasses.replace(fact, keys=("one", "other")), sentence)
+
+
+def test_the_command_names_each_file_that_imports_a_fact(monkeypatch, tmp_path):
+    from scripts.facts import __main__ as command
+
+    for file, statement in {
+        "one/board.py": "from scripts.chapters.one.facts import (\n    other,\n    name as words,\n)",
+        "one/demo.py": "from scripts.chapters.one.facts import other",
+        "two/figures/name.py": "from scripts.chapters.one.facts import name",
+        "two/worksheet.py": "from scripts.chapters.two.facts import name",
+    }.items():
+        path = tmp_path / "scripts/chapters" / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{statement}\n")
+    monkeypatch.setattr(records, "ROOT", tmp_path)
+    files = ("one/board.py", "two/figures/name.py")
+    assert [*command.importers_of("one.name")] == [f"also read scripts/chapters/{file}" for file in files]
 
 
 def test_the_command_writes_todays_words_and_says_where_and_what_to_read(monkeypatch, tmp_path, capsys):

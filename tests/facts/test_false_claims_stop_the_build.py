@@ -97,6 +97,13 @@ def test_a_false_claim_stops_the_build(falsified, tried, at_least_refused):
     assert tried - len(missed) >= at_least_refused, "\n".join(difference(*each) for each in missed)
 
 
+def test_another_number_in_the_sentence_of_a_fact_stops_it():
+    page = "chapters/first-kernel/index.md"
+    text = PAGES[page]
+    changed = re.sub(r"512( to 8192 words, [^.]*\{fact=a_pair_in_a_long_row\})", r"256\1", text)
+    assert changed != text and build_stops(page, changed)
+
+
 def difference(page: str, changed: str) -> str:
     old, new = TEXTS[page], changed
     at = next(i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b)  # one is longer

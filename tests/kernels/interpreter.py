@@ -1,4 +1,4 @@
-"""A mark of tests that need Triton's interpreter, also beside a GPU: skipped where it cannot run."""
+"""Marks a test that runs in Triton's interpreter even on a machine with a GPU; skipped where that can't run."""
 
 import numpy
 import pytest

@@ -1,4 +1,4 @@
-"""Every rung once on small shapes: with memory prefilled with NaN, and plainly, for NVIDIA's sanitizer to look on.
+"""Every kernel once on small shapes, with memory prefilled with NaN or as it is; compute-sanitizer watches these tests.
 
 Inputs come from the CPU and results go back there, so that nothing but the kernels under test runs on a GPU.
 """

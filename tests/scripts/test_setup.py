@@ -313,7 +313,7 @@ def test_make_check_takes_all_steps_though_each_fails(tmp_path):
     command = ["make", "-s", "check", "SETUP=@true", "RUN=echo step; false"]  # tsc isn't there
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert result.returncode and result.stdout.count("step") == 4
-    steps = ("ruff-check", "ruff-format", "types", "drawings", "pages")
+    steps = ("ruff-check", "ruff-format", "types", "drawings-and-facts", "pages")
     assert all(f": {step}] Error" in result.stderr for step in steps)
 
 
@@ -446,9 +446,9 @@ def test_nothing_is_installed_that_no_lock_lists():
 
 
 def test_what_torch_asks_for_on_every_machine_is_locked_beside_it():
-    asked = {Requirement(line).name for line in importlib.metadata.requires("torch") if "extra ==" not in line}
-    cuda = {name for name in asked if name.startswith(("cuda", "nvidia", "triton"))}
-    assert asked - cuda == {Requirement(line).name for line in GROUPS["library"]} - {"numpy", "triton"}
+    required = {Requirement(line).name for line in importlib.metadata.requires("torch") if "extra ==" not in line}
+    cuda = {name for name in required if name.startswith(("cuda", "nvidia", "triton"))}
+    assert required - cuda == {Requirement(line).name for line in GROUPS["library"]} - {"numpy", "triton"}
 
 
 @pytest.mark.parametrize("folder", [".", "scripts/speed/lighthouse", "scripts/typescript"])

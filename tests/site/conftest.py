@@ -78,8 +78,8 @@ class SiteCopy:
         reader = records.Reader(root)
         for name in reader.names():
             self.make_current(name, reader)
-        without = (name for name in reader.names() if not reader.inspect(name).record)
-        (root / "snippets/behind.toml").write_text("".join(f'{name} = "No GPU yet."\n' for name in without))
+        never_ran = (name for name in reader.names() if not reader.inspect(name).record)
+        (root / "snippets/behind.toml").write_text("".join(f'{name} = "No GPU yet."\n' for name in never_ran))
 
     def make_current(self, name: str, reader: records.Reader) -> None:
         """Rewrites a stale record as if its run had been of today's source."""

@@ -301,8 +301,8 @@ def test_control_p_puts_every_figure_on_paper_in_ink_that_shows(visit):
     assert page.evaluate("undrawn") == 0
     assert sheet["inks"] == light
     assert sheet["scaled"] == sheet["drawings"] > 0, "on paper a figure is cut off"
-    used = fill_colours(page.pdf(format="A4"))
-    assert rgb(light) in used and rgb(dark) not in used
+    colours = fill_colours(page.pdf(format="A4"))
+    assert rgb(light) in colours and rgb(dark) not in colours
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     page.wait_for_function(f"{INKS} === {dark!r}", timeout=5000)
 
@@ -315,20 +315,20 @@ def test_the_menus_print_puts_what_is_drawn_on_paper_in_ink_that_shows(visit):
     page.evaluate(
         f"addEventListener('beforeprint', () => {{ window.sheet = {PAPER_FIGURES}; }})"
     )  # after the page's own
-    used = fill_colours(page.pdf(format="A4"))
+    colours = fill_colours(page.pdf(format="A4"))
     sheet = page.evaluate("sheet")
     assert sheet["inks"] == light and sheet["scaled"] == sheet["drawings"] > 0
-    assert rgb(light) in used and rgb(dark) not in used
+    assert rgb(light) in colours and rgb(dark) not in colours
     page.wait_for_function(f"{INKS} === {dark!r}", timeout=5000)
 
 
 def fill_colours(pdf: bytes) -> set[tuple[float, ...]]:
     """The colours with which a PDF fills, as red, green and blue from 0 to 1, to two decimals."""
-    used = set()
+    colours = set()
     for page in pypdf.PdfReader(io.BytesIO(pdf)).pages:
         for fill in re.findall(rb"([\d.]+) ([\d.]+) ([\d.]+) rg\b", page.get_contents().get_data()):
-            used.add(tuple(round(float(share), 2) for share in fill))
-    return used
+            colours.add(tuple(round(float(share), 2) for share in fill))
+    return colours
 
 
 def rgb(colour: str) -> tuple[float, ...]:

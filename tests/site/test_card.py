@@ -6,7 +6,7 @@ import struct
 import pytest
 from mkdocs.exceptions import PluginError
 
-from scripts.cards import CARDS, DOCS, SIZE, is_current
+from scripts.draw_cards import CARDS, DOCS, SIZE, is_current
 from scripts.site.meta.cards import Cards
 from scripts.site.pages import navigation
 
@@ -14,7 +14,7 @@ from scripts.site.pages import navigation
 @pytest.mark.parametrize("card", CARDS.all_cards(), ids=lambda card: card.address)
 def test_a_card_is_of_todays_drawing(card):
     assert card.drawing.is_file(), f"{card.address} wants a drawing, docs/assets/drawings/{card.drawing.name}"
-    assert is_current(card), f"docs/{card.address} isn't of today's drawing: .venv/bin/python -m scripts.cards"
+    assert is_current(card), f"docs/{card.address} isn't of today's drawing: .venv/bin/python -m scripts.draw_cards"
     image = (DOCS / card.address).read_bytes()
     assert struct.unpack(">II", image[16:24]) == (SIZE["width"], SIZE["height"]) and len(image) < 100_000
 

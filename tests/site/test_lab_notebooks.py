@@ -30,6 +30,6 @@ def test_a_notebook_grades_what_its_cell_defines():
     solution = (ROOT / "scripts/labs/catalogue/vector_add/solution.py").read_text()
     notebook.cells += [nbformat.v4.new_code_cell(solution), nbformat.v4.new_code_cell(notebook.cells[-1].source)]
     NotebookClient(notebook, resources={"metadata": {"path": str(ROOT / "tests")}}, timeout=120).execute()
-    told = ["".join(output.text for output in cell.outputs) for cell in notebook.cells if cell.cell_type == "code"]
-    assert "Lab 4, Vector add: add_kernel is not written yet." in told[2]
-    assert "Lab 4, Vector add: passed" in told[4]
+    outputs = ["".join(output.text for output in cell.outputs) for cell in notebook.cells if cell.cell_type == "code"]
+    assert "Lab 4, Vector add: add_kernel is not written yet." in outputs[2]
+    assert "Lab 4, Vector add: passed" in outputs[4]

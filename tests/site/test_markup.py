@@ -118,8 +118,8 @@ def test_a_formula_is_set_and_brings_its_styles(formulas):
 
 def test_a_formula_within_a_line_and_one_of_its_own_are_two(formulas):
     shapes = ('<span class="arithmatex">\\(d\\)</span>', '<div class="arithmatex">\\[d\\]</div>')
-    line, own = (formulas.render("p", shape, "katex.css") for shape in shapes)
-    assert "katex-display" in own and "katex-display" not in line
+    line, own_paragraph = (formulas.render("p", shape, "katex.css") for shape in shapes)
+    assert "katex-display" in own_paragraph and "katex-display" not in line
 
 
 def test_a_formula_that_katex_refuses_stops_the_build_and_is_named(formulas):

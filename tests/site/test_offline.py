@@ -80,5 +80,5 @@ def test_a_folder_is_its_first_page(address, file):
 
 def test_what_a_module_exports_is_returned():
     text = 'import { a as b } from "./a.js";\nexport const c = b;\nexport default c;\n'
-    made = offline.module_function("c.js", text)
-    assert 'const {  a: b  } = requireModule("a.js");' in made and "return { c, default: $default };" in made
+    code = offline.module_function("c.js", text)
+    assert 'const {  a: b  } = requireModule("a.js");' in code and "return { c, default: $default };" in code

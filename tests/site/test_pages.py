@@ -200,9 +200,9 @@ def test_the_outcome_of_the_suite_is_the_records_and_what_waits_for_its_run_is_n
 def test_the_random_cases_are_the_records(articles):
     cases, current = kernel_outcomes.random_cases(ROOT, NEWEST.modules)
     box = articles["tested/"].find_all(class_="hb-suite")[1]
-    *rows, together = [[cell.get_text() for cell in row.find_all("td")] for row in box.find_all("tr")][1:]
+    *rows, total = [[cell.get_text() for cell in row.find_all("td")] for row in box.find_all("tr")][1:]
     assert rows == [[name, str(form["cases"]), f"{form['worst']:.2f}"] for name, form in cases["forms"].items()]
-    assert together[1] == str(sum(form["cases"] for form in cases["forms"].values()))
+    assert total[1] == str(sum(form["cases"] for form in cases["forms"].values()))
     assert says_where_and_when(box.find(class_="hb-provenance"), "The suite of random cases", cases["ran"])
     assert bool(box.find(class_="hb-notice")) != current
 
@@ -465,9 +465,12 @@ def test_terms_are_explained_where_they_are_used(articles):
 
 
 def test_every_snippet_and_every_figure_is_used_by_a_page():
-    used = {*re.findall(r"^ *``` run\n\s*(\w+):", DOCS, re.MULTILINE), *re.findall(r"snippets/(\w+)\.ipynb", DOCS)}
+    used_snippets = {
+        *re.findall(r"^ *``` run\n\s*(\w+):", DOCS, re.MULTILINE),
+        *re.findall(r"snippets/(\w+)\.ipynb", DOCS),
+    }
     drawn = re.findall(r"^ *``` figure [^\n]*\n\s*(\w+)\n", DOCS, re.MULTILINE)
-    assert {*NEWEST.names()} - used == set() == figures.paths(ROOT).keys() - {*drawn}
+    assert {*NEWEST.names()} - used_snippets == set() == figures.paths(ROOT).keys() - {*drawn}
 
 
 def test_no_code_is_typed_on_a_page():

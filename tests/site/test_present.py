@@ -52,11 +52,11 @@ def step_title(presenter) -> str:
 
 
 def test_the_arrows_lead_through_every_step_and_the_polls_behind_their_steps(presenter):
-    seen = [step_title(presenter)]
+    titles = [step_title(presenter)]
     for _ in range(len(STEPS) + 1):
         press_keys(presenter, "ArrowRight")
-        seen.append(step_title(presenter))
-    assert list(dict.fromkeys(seen)) == TITLES and len(seen) == len(TITLES) + 2
+        titles.append(step_title(presenter))
+    assert list(dict.fromkeys(titles)) == TITLES and len(titles) == len(TITLES) + 2
     press_keys(presenter, "ArrowRight")
     assert step_title(presenter) == TITLES[-1]  # the last screen stays
     press_keys(presenter, "ArrowLeft", "ArrowLeft")
@@ -66,12 +66,12 @@ def test_the_arrows_lead_through_every_step_and_the_polls_behind_their_steps(pre
 def test_the_lesson_of_20_minutes_has_no_polls(presenter):
     presenter.get_by_label("Lesson of").select_option("20")
     press_keys(presenter, *["ArrowLeft"] * len(TITLES))
-    seen = [step_title(presenter)]
+    titles = [step_title(presenter)]
     for _ in range(len(STEPS) + 1):
         press_keys(presenter, "ArrowRight")
         assert not presenter.locator(".hb-poll__answer").count()
-        seen.append(step_title(presenter))
-    assert list(dict.fromkeys(seen)) == [TITLES[i] for i, step in enumerate(STEPS) if 20 in step.minutes]
+        titles.append(step_title(presenter))
+    assert list(dict.fromkeys(titles)) == [TITLES[i] for i, step in enumerate(STEPS) if 20 in step.minutes]
 
 
 def test_a_step_has_its_picture_its_sentence_its_speech_and_what_comes_next(presenter):
@@ -315,15 +315,15 @@ def test_a_poll_names_no_step_since_a_shorter_lesson_counts_its_own(presenter):
 
 @pytest.mark.parametrize("presenter", ["traffic"], indirect=True)  # whose speeches say what the room answers
 def test_what_the_room_answers_is_shown_at_a_key_press_and_kept_back_again_after_a_poll(presenter):
-    said = presenter.locator(".hb-presenter__answer")
+    answer = presenter.locator(".hb-presenter__answer")
     press_keys(presenter, "ArrowRight", "ArrowRight")
-    assert said.count() and not said.is_visible()
+    assert answer.count() and not answer.is_visible()
     press_keys(presenter, "a")
-    assert said.is_visible()
+    assert answer.is_visible()
     press_keys(presenter, "ArrowRight", "a")  # the poll behind the step
     presenter.get_by_label("Lesson of").select_option("30")
     assert presenter.locator(".hb-presenter__notes p").count() > 1
-    expect(said).not_to_be_visible()
+    expect(answer).not_to_be_visible()
 
 
 def test_the_projector_shows_the_picture_without_notes_and_its_keys_lead_on(presenter):

@@ -74,8 +74,8 @@ def breaches_of_length(cells):
     lines = []
     for text in cells:
         imports = [each for each in ast.parse(text).body if isinstance(each, ast.Import | ast.ImportFrom)]
-        without = {number for each in imports for number in range(each.lineno, each.end_lineno + 1)}
-        lines += [line for number, line in enumerate(text.splitlines(), start=1) if number not in without]
+        import_lines = {number for each in imports for number in range(each.lineno, each.end_lineno + 1)}
+        lines += [line for number, line in enumerate(text.splitlines(), start=1) if number not in import_lines]
     count = sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in lines)
     if count > MAX_LINES:
         yield f"{count} lines of code, and a snippet has at most {MAX_LINES}"

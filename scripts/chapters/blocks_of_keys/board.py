@@ -12,8 +12,8 @@ from kernels.bench.hardware import H100
 from scripts import records
 from scripts.chapters.blocks_of_keys.worked import KEYS, QUERY, STRIP_KEYS, STRIP_QUERIES, VALUES, N
 from scripts.chapters.board import Board
+from scripts.chapters.prefill_speed import TOKENS, WIDTH
 
-LADDER_TOKENS, LADDER_WIDTH = 16_384, 2048  # in all sentences, in all heads
 HEAD_DIM, BLOCK, BYTES, THREADS, LOAD_BYTES = 128, 32, 2, 128, 16  # the last: of the widest load of a thread
 RUNGS = {"one_key_attention": "one key", "key_blocks_attention": "key blocks"}
 RUNGS |= {"three_kernel_attention": "three kernels", "attention": "three lines"}
@@ -185,7 +185,7 @@ def draw_column_sums(board: Board) -> None:
 
 def work_and_rates() -> tuple[float, float, float, float]:
     """Of the ladder's run at d = 128: FLOP, and FLOP/s of the FP32 lanes; bytes asked of L2, and its bandwidth."""
-    heads, batch = LADDER_WIDTH // HEAD_DIM, LADDER_TOKENS // N
+    heads, batch = WIDTH // HEAD_DIM, TOKENS // N
     l2_bytes = requested_bytes(N, HEAD_DIM, BYTES, 1, heads, batch) - qkvo_bytes(N, HEAD_DIM, BYTES, heads, batch) // 2
     clock = round(median(row["clock"] for row in records.table("what_is_busy", "busy")), 2)
     lanes = H100["sms"].value * H100["fp32 lanes"].value * clock * 1e9

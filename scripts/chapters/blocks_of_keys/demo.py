@@ -12,7 +12,7 @@ from kernels.bench.hardware import H100
 from kernels.first.key_blocks import BLOCK_K, key_blocks_attention
 from kernels.softmax import safe_softmax
 from scripts.chapters.blocks_of_keys.worked import KEYS, QUERY, STRIP_KEYS, STRIP_QUERIES, VALUES, N
-from scripts.chapters.demo import DEVICE, percents, table, vector
+from scripts.chapters.demo import DEVICE, percents, table, vector_text
 from scripts.chapters.three_matmuls.worked import number_text
 
 SNIPPET = "key_blocks"
@@ -33,15 +33,15 @@ def lines() -> Iterator[str]:
     for begin in range(0, len(KEYS), BOARD_BLOCK):
         end = begin + BOARD_BLOCK
         block, padding = slice(begin, end), end - len(KEYS)  # padding: how many places have no key
-        products = " ".join([*map(vector, keys[block] * query), *["-"] * padding])
+        products = " ".join([*map(vector_text, keys[block] * query), *["-"] * padding])
         masked = torch.nn.functional.pad(scores[block], (0, max(padding, 0)), value=-torch.inf)
         shares = torch.nn.functional.pad(rounded_weights[block], (0, max(padding, 0)))
         cells = [products, scores_text(keys[block] @ query), scores_text(masked), percents(shares)]
-        rows.append([begin // BOARD_BLOCK + 1, *cells, vector(rounded_weights[block] @ values[block])])
+        rows.append([begin // BOARD_BLOCK + 1, *cells, vector_text(rounded_weights[block] @ values[block])])
     yield from table(["block", "products", "sums", "÷ √2", "shares", "blend"], *rows)
     q, k, v = (x.float().view(1, 1, -1, x.shape[-1]) for x in (query, keys, values))
     output = key_blocks_attention(q, k, v)[0, 0, 0]
-    yield f"the kernel, to whole numbers: {vector(output.round())}"
+    yield f"the kernel, to whole numbers: {vector_text(output.round())}"
     with_zero = torch.cat([scores, scores.new_zeros(1)])
     total, percent = with_zero.exp().sum(), 100 * safe_softmax(with_zero)[-1]
     yield f"with 0 for -∞: the exponentials add up to {total:.2f}, {percent:.0f} % to nobody"

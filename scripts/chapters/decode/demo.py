@@ -26,7 +26,7 @@ from scripts.chapters.decode.worked import (
     TOKENS,
     VALUES,
 )
-from scripts.chapters.demo import DEVICE, plain, table, vector
+from scripts.chapters.demo import DEVICE, number_text, table, vector_text
 
 SNIPPET = "decode"
 SCALE = log(2)  # powers of 2
@@ -51,9 +51,9 @@ def lines() -> Iterator[str]:
         for number, (state, part) in enumerate(zip(states, parts, strict=True))
     ]
     yield from table(["program", "scores", "max", "sum", "blend", "output"], *rows)
-    yield f"at maximum {merged.running_max / SCALE:g}: {' to '.join(map(plain, sums))}"
+    yield f"at maximum {merged.running_max / SCALE:g}: {' to '.join(map(number_text, sums))}"
     yield f"all four at once, by the kernel: {in_fp16(attend_part(query, keys, values)[0])}"
-    yield f"is_causal: {vector(attention(query, keys, values, scale=SCALE, is_causal=True)[0])}"
+    yield f"is_causal: {vector_text(attention(query, keys, values, scale=SCALE, is_causal=True)[0])}"
     yield ""
     page, row = page_and_row_of(5)
     yield f"{TOKENS} tokens, table {', '.join(map(str, PAGE_TABLE))}: token 5 in page {page}, row {row}"
@@ -79,13 +79,13 @@ def attend_part(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -
 
 def in_fp16(output: torch.Tensor) -> str:
     """In FP16 the last digit is not sure."""
-    return vector(output.flatten(), ".3g")
+    return vector_text(output.flatten(), ".3g")
 
 
 def state_cells(state: OnlineSoftmax, scores: torch.Tensor, values: torch.Tensor) -> list[str]:
     terms = (scores * SCALE - state.running_max).exp()
-    top, total = plain(state.running_max / SCALE), plain(state.running_sum)
-    return [", ".join(map(plain, scores)), top, total, vector(terms @ values)]
+    top, total = number_text(state.running_max / SCALE), number_text(state.running_sum)
+    return [", ".join(map(number_text, scores)), top, total, vector_text(terms @ values)]
 
 
 def page_and_row_of(token: int) -> tuple[int, int]:

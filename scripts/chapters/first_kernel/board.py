@@ -26,7 +26,7 @@ from scripts.chapters.first_kernel.worked import (
     PADDED_KEYS,
     QUERIES,
     ProgramRow,
-    number,
+    number_text,
     percents,
     program_row,
     vector,
@@ -150,11 +150,11 @@ def in_places(board: Board, y: float, texts: list[str]) -> None:
 
 def exponentials(board: Board, y: float, found: ProgramRow) -> None:
     board.write(LEFT - 12, y, f"e^{{S - {max(found.scores):g}}}", 0.85, at="left")
-    in_places(board, y, [number(term) for term in found.terms[:-1]])
+    in_places(board, y, [number_text(term) for term in found.terms[:-1]])
 
 
 def total(board: Board, y: float, found: ProgramRow) -> None:
-    board.write(PLACE_XS[-1], y, number(found.terms[-1]), 0.85)
+    board.write(PLACE_XS[-1], y, number_text(found.terms[-1]), 0.85)
     board.write(RESULT_X, y, f"sum {found.total:.3f}", 0.85, at="left")
 
 
@@ -192,7 +192,7 @@ def one_head(board: Board) -> None:
         with board.withhold():
             for i in keys:
                 cells = mine.scores[:i] + [-math.inf] * (PADDED_KEYS - i)
-                in_places(board, ROW_YS[i], [number(cell) for cell in cells])
+                in_places(board, ROW_YS[i], [number_text(cell) for cell in cells])
     with board.withhold(), board.group("one place"):
         board.write(188, FOOT + 15, "write 1: row", 0.75, at="left")
     with board.withhold():
@@ -238,7 +238,7 @@ def padding(board: Board) -> None:
         f"{vector(wrong.output)}."
     )
     board.erase("loop", "room's")
-    in_places(board, WRONG_ROW_Y, [number(score) for score in wrong.scores])
+    in_places(board, WRONG_ROW_Y, [number_text(score) for score in wrong.scores])
     board.ring(PLACE_XS[-1], WRONG_ROW_Y, 34, 19)
     with board.withhold():
         exponentials(board, WRONG_EXPONENTIALS_Y, wrong)

@@ -212,7 +212,7 @@ def bill(board: Board) -> None:
     times = {row["warps"]: row["median"] for row in records.table("how_many_warps", "times") if row["n"] == 512}
     setting = {"n": 512, "head_dim": worked.HEAD_DIM, "warps": worked.WARPS}
     (busy,) = [row["lsu"] for row in records.table("what_limits", "busy") if setting.items() <= row.items()]
-    clocks, found, million = worked.LSU_CLOCKS, worked.milliseconds(worked.LSU_CLOCKS), worked.PAIRS / 1e6
+    clocks, found, million = worked.LSU_CLOCKS, worked.milliseconds_of_clocks(worked.LSU_CLOCKS), worked.PAIRS / 1e6
     per_sm = million * clocks / worked.SMS
     within, key_sum = worked.SUM_STEPS[0], sum(worked.SUM_STEPS)
     row_sum, eight_clocks = key_sum + 1, worked.load_store_clocks(8)

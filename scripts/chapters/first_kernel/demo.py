@@ -11,7 +11,7 @@ from kernels.first.one_head import one_head_attention
 from kernels.first.one_key import LONGEST_ROW, one_key_attention
 from kernels.reference import oracle
 from kernels.softmax import exp_below, safe_softmax
-from scripts.chapters.demo import DEVICE, percents, plain, vector
+from scripts.chapters.demo import DEVICE, number_text, percents, vector_text
 from scripts.chapters.first_kernel.worked import BLOCK, HEADS, KEYS, LENGTH, PROGRAM_ID, QUERIES, TEXTS, VALUES, WORDS
 
 SNIPPET = "first_kernel"
@@ -43,12 +43,12 @@ def lines() -> Iterator[str]:
 
 def row_text(row: torch.Tensor) -> str:
     """A row of scores, its exponentials' sum and its shares."""
-    scores = ", ".join(plain(score) if score > -torch.inf else "-∞" for score in row.tolist())
+    scores = ", ".join(number_text(score) if score > -torch.inf else "-∞" for score in row.tolist())
     return f"[{scores}], sum {exp_below(row, row.max()).sum():.3f}, {percents(safe_softmax(row))}"
 
 
 def tenths(numbers: torch.Tensor) -> str:
-    return vector([round(number, 1) for number in numbers.tolist()])
+    return vector_text([round(number, 1) for number in numbers.tolist()])
 
 
 def verdicts() -> list[str]:

@@ -4,11 +4,11 @@ import plotly.graph_objects as go
 
 from kernels.bench.cost import attention_flops, qkvo_bytes
 from scripts import records
-from scripts.chapters import plot
+from scripts.chapters import plot, prefill_speed
 from scripts.chapters.first_kernel import worked
 
-TEXTS, HEADS, N, HEAD_DIM, ELEMENT_BYTES = 32, 16, 512, 128, 2  # as in prefill_speed
-MEASURED = {"one key": ("one_key_attention", "accent"), "three lines": ("attention", "ink")}
+ONE_KEY, THREE_LINES = "one key", "three lines"
+MEASURED = {ONE_KEY: ("one_key_attention", "accent"), THREE_LINES: ("attention", "ink")}  # form and role
 READ_MIB = 16  # of l2_speed, as in the table beside it
 
 
@@ -16,19 +16,18 @@ def unit_times() -> dict[str, float]:
     """Returns the milliseconds that each unit needs, at its speed."""
     gpu = plot.recorded_gpu("prefill_speed")
     (l2_row,) = plot.rows_with(records.table("l2_speed", "sizes"), size=READ_MIB)
-    # Each program asks for all keys and values of its head.
-    requested_bytes = TEXTS * HEADS * N * 2 * N * HEAD_DIM * ELEMENT_BYTES
+    texts, heads, n, _ = worked.SHAPE
     flop_per_second = gpu["fp32 lanes"].value * worked.SMS * 1e9 * worked.GIGAHERTZ
     return {
-        "HBM": 1e3 * qkvo_bytes(N, HEAD_DIM, ELEMENT_BYTES, HEADS, TEXTS) / gpu["hbm bandwidth"].value,
-        "L2": requested_bytes / l2_row["speed"] / 1e9,
-        "FP32 units": 1e3 * attention_flops(N, HEAD_DIM, HEADS, TEXTS) / flop_per_second,
+        "HBM": 1e3 * qkvo_bytes(n, worked.HEAD_DIM, worked.BYTES, heads, texts) / gpu["hbm bandwidth"].value,
+        "L2": worked.requested_gigabytes() / l2_row["speed"],
+        "FP32 units": 1e3 * attention_flops(n, worked.HEAD_DIM, heads, texts) / flop_per_second,
     }
 
 
-def draw(times: dict[str, float], *measured: str) -> go.Figure:
+def draw_bars(times: dict[str, float], *measured: str) -> go.Figure:
     """Draws a hollow bar for each unit, and below them filled ones of what was measured: of MEASURED."""
-    rows = plot.rows_with(records.table("prefill_speed", f"forward_{HEAD_DIM}"), n=N, causal=False)
+    rows = plot.rows_with(records.table("prefill_speed", f"forward_{worked.HEAD_DIM}"), n=prefill_speed.N, causal=False)
     median = {row["form"]: row["median"] for row in rows}
     fig = go.Figure()
     for name, milliseconds in times.items():

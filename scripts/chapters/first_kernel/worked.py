@@ -10,12 +10,14 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from scripts.chapters import prefill_speed
+
 QUERIES = ((1, 0), (1, 1), (0, 1))  # program 1 is worked at the board, the room does 0 and 2
 KEYS = ((1, 0), (0, 1), (1, 1))
 VALUES = ((10, 0), (0, 10), (5, 5))
 PADDED_KEYS = 4  # places: the first power of two with room for three keys
 LENGTH, BLOCK = 2500, 1024  # two vectors to add, and the row of a program
-TEXTS, HEADS, WORDS = 2, 2, 3  # for those who ask about more than one head
+TEXTS, HEADS, WORDS = 2, 2, 3  # an example for those who ask about more than one head
 PROGRAM_ID = 7
 WARPS, LANES = 4, 32
 SECTOR_BYTES, BYTES = 32, 2  # BYTES: of a number
@@ -24,11 +26,16 @@ LSU_INSTRUCTIONS = 2 * sum(SUM_STEPS) + 2  # in a pair: two sums, and a load of 
 LSU_CLOCKS = LSU_INSTRUCTIONS * WARPS  # it starts at best one in a clock
 PLACE_INSTRUCTIONS, LOOP_INSTRUCTIONS = 3, 10  # for the ALU: for each place of the row; of a warp's loops and addresses
 ALU_PER_CLOCK, ISSUED_PER_CLOCK = 2, 4  # instructions that the ALU starts, and the schedulers for all units
-SHAPE = (32, 16, 512, 512)  # texts, heads, queries, keys
+HEAD_DIM, FP32_FLOP_PER_CLOCK = 128, 256  # of a key or a value; in a clock and SM, of the FP32 units
+SHAPE = (  # of what is timed: texts, heads, queries, keys
+    prefill_speed.TOKENS // prefill_speed.N,
+    prefill_speed.WIDTH // HEAD_DIM,
+    prefill_speed.N,
+    prefill_speed.N,
+)
 PAIRS = math.prod(SHAPE)
 PROGRAMS = math.prod(SHAPE[:3])
 SMS, GIGAHERTZ = 132, 1.98
-HEAD_DIM, FP32_FLOP_PER_CLOCK = 128, 256  # of a key or a value; in a clock and SM, of the FP32 units
 
 
 class ProgramRow(NamedTuple):
@@ -82,17 +89,17 @@ def program_bytes() -> int:
     return 2 * SHAPE[-1] * HEAD_DIM * BYTES
 
 
-def milliseconds(clocks: float) -> float:
+def milliseconds_of_clocks(clocks: float) -> float:
     """Returns how many milliseconds all pairs need, if each keeps a unit of an SM busy for so many clocks."""
     return PAIRS * clocks / SMS / GIGAHERTZ / 1e6
 
 
 def fp32_milliseconds() -> float:
     """Returns how many milliseconds the FP32 units need for all products and their sums, of scores and of outputs."""
-    return milliseconds(4 * HEAD_DIM / FP32_FLOP_PER_CLOCK)
+    return milliseconds_of_clocks(4 * HEAD_DIM / FP32_FLOP_PER_CLOCK)
 
 
-def number(number: float) -> str:
+def number_text(number: float) -> str:
     """-∞, 1 and 0.368."""
     return "-∞" if number == -math.inf else f"{round(number, 3):g}"
 

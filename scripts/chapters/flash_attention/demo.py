@@ -10,7 +10,7 @@ import torch
 from kernels.bench.cost import fused_traffic, mb, requested_bytes
 from kernels.flash.attention import flash_attention
 from kernels.softmax import OnlineSoftmax, exp_below
-from scripts.chapters.demo import DEVICE, plain, table, vector
+from scripts.chapters.demo import DEVICE, number_text, table, vector_text
 from scripts.chapters.flash_attention.board import BLOCK, BLOCK_Q, BYTES, HEAD_DIM, OUTPUT_GRADIENT, N
 from scripts.chapters.three_matmuls.worked import K, Q, V
 
@@ -24,12 +24,12 @@ def lines() -> Iterator[str]:
     out, lse = flash_attention(*words, scale=SCALE, return_lse=True)
     dv = torch.autograd.grad(out, words[2], above[None, None].to(DEVICE))[0][0, 0]
     out, lse = out.detach()[0, 0].cpu(), lse.detach()[0, 0].cpu() / SCALE
-    yield f"The square is never there, and out comes {', '.join(map(vector, out))}."
+    yield f"The square is never there, and out comes {', '.join(map(vector_text, out))}."
     yield ""
     rows = []
     for word, query in enumerate(q):
         cells = [cell for state in states(query, k, v) for cell in state]
-        rows.append([vector(query), *cells, plain(lse[word], ".3g"), vector(out[word])])
+        rows.append([vector_text(query), *cells, number_text(lse[word], ".3g"), vector_text(out[word])])
     yield from table(["query", *["max", "sum", "blend"] * 2, "lse", "out"], *rows)
     yield ""
     scores = (q @ k.T * SCALE).requires_grad_()
@@ -37,7 +37,7 @@ def lines() -> Iterator[str]:
     (ds,) = torch.autograd.grad(shares @ v, scores, above)
     dp, average = above @ v.T, (above * out).sum(-1)
     rows = [
-        [i + 1, in_cell(dp[i]), plain(average[i]), in_cell(dp[i] - average[i]), in_cell(ds[i]), in_cell(dv[i])]
+        [i + 1, in_cell(dp[i]), number_text(average[i]), in_cell(dp[i] - average[i]), in_cell(ds[i]), in_cell(dv[i])]
         for i in range(3)
     ]
     yield from table(["row", "dP", "D", "dP - D", "dS", "dV, by the kernel"], *rows)
@@ -53,9 +53,9 @@ def states(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> Ite
         scores = block @ query * SCALE
         before, state = state, state.update(scores)
         blend = exp_below(before.running_max, state.running_max) * blend + exp_below(scores, state.running_max) @ value
-        yield plain(state.running_max / SCALE), plain(state.running_sum), vector(blend)
+        yield number_text(state.running_max / SCALE), number_text(state.running_sum), vector_text(blend)
 
 
 def in_cell(numbers: torch.Tensor) -> str:
     """A vector as a table has it, without brackets."""
-    return vector(numbers)[1:-1]
+    return vector_text(numbers)[1:-1]

@@ -12,7 +12,7 @@ from kernels.bench.parallel.cost import decode_bytes, min_tokens_to_overlap, pai
 from kernels.flash.partial import merge
 from kernels.parallel.local import attend, gradients
 from kernels.reference import attention
-from scripts.chapters.demo import table, vector
+from scripts.chapters.demo import table, vector_text
 from scripts.chapters.many_gpus.board import (
     FLOP_PER_SECOND,
     HEAD_DIM,
@@ -36,14 +36,21 @@ def lines() -> Iterator[str]:
     parts = [attend(q, k[:, :, half], v[:, :, half], is_causal=False, scale=SCALE) for half in WORDS_OF_BOARDS]
     out, lse = merge(*parts[0], *parts[1])
     single = attention(q, k, v, scale=SCALE)
-    yield f"Two boards find what one GPU finds: {', '.join(vector(row) for row in out[0, 0])}."
+    yield f"Two boards find what one GPU finds: {', '.join(vector_text(row) for row in out[0, 0])}."
     yield ""
     sums = [(2 ** (part / SCALE))[0, 0].tolist() for _, part in parts]
     rows = []
     for word, (one, other) in enumerate(zip(*sums, strict=True)):
         shares = " and ".join(str(Fraction(each / (one + other)).limit_denominator(99)) for each in (one, other))
         rows.append(
-            [word + 1, f"{one:.4g}", f"{other:.4g}", shares, vector(out[0, 0, word]), vector(single[0, 0, word])]
+            [
+                word + 1,
+                f"{one:.4g}",
+                f"{other:.4g}",
+                shares,
+                vector_text(out[0, 0, word]),
+                vector_text(single[0, 0, word]),
+            ]
         )
     yield from table(["word", "sum 1", "sum 2", "shares", "merged", "alone"], *rows)
     for order in ("contiguous", "zigzag"):

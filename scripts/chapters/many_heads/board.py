@@ -179,7 +179,7 @@ def draw_mask(board: Board) -> None:
 
 
 def draw_one_matrix(board: Board) -> None:
-    both = [[rows[j][i] for rows in (W_Q, W_K) for j in (0, 1)] for i in range(4)]
+    side_by_side = [[rows[j][i] for rows in (W_Q, W_K) for j in (0, 1)] for i in range(4)]
     queries = [a + b for a, b in zip(Q, K, strict=True)]
     board.step(
         "X times one matrix, W1 and W2 side by side, is Q1 and Q2 side by side: rows "
@@ -191,7 +191,7 @@ def draw_one_matrix(board: Board) -> None:
         board.write(x, 36, name, 1.0)
     board.matrix(24, y, WORDS, w=w, h=h)
     board.write(154, y + 1.5 * h, "·", 1.4)
-    board.matrix(172, y, both, w=w, h=h)
+    board.matrix(172, y, side_by_side, w=w, h=h)
     board.write(312, y + 1.5 * h, "=", 1.1)
     with board.withhold():
         board.matrix(336, y, queries, w=w, h=h)
@@ -222,18 +222,18 @@ def draw_cells(board: Board) -> None:
         board.write(x, y + h + 58, "below: whose number, word 1, 2 or 3", 0.8, at="left")
     board.line((x + 6 * w, 20), (x + 6 * w, y + h + 44), dashed=True)
     board.write(x, 204, "word 1:", 0.9, at="left")
-    plain = list(range(heads * numbers))
-    words_in_view = sorted({i // numbers % words + 1 for i in plain})
-    view = f"view: {', '.join(map(str, plain))}.  Words {words_in_view[0]} and {words_in_view[1]} in one row"
+    first_cells = list(range(heads * numbers))
+    words_in_view = sorted({i // numbers % words + 1 for i in first_cells})
+    view = f"view: {', '.join(map(str, first_cells))}.  Words {words_in_view[0]} and {words_in_view[1]} in one row"
     with board.withhold():
-        for at in (0, 6):
-            board.ring(x + (at + 1) * w, y + h / 2, 2 * w + 4, h + 20)
+        for first_cell in (0, 6):
+            board.ring(x + (first_cell + 1) * w, y + h / 2, 2 * w + 4, h + 20)
         board.write(x + 78, 204, f"steps {', '.join(map(str, steps))}:  no stride does that, copy", 0.9, at="left")
         board.write(x, 242, view, 0.9, at="left")
 
 
 def draw_launches(board: Board) -> None:
-    expected = (6 * HEADS, 3 + 1 + 1 + 1)
+    expected = (6 * HEADS, 3 + 1 + 1 + 1)  # of the loop, and all at once
     profiled = (7 * HEADS + 2, expected[1] + 3)
     board.step(
         "Two pairs of bars, host and GPU. Short kernels: the GPU waits between them. Long kernels: the host is done "
@@ -258,13 +258,13 @@ def draw_launches(board: Board) -> None:
     with board.group("counted"):
         board.write(22, 206, "loop", 0.9, at="left")
         board.write(22, 242, "at once", 0.9, at="left")
-    for y, parts, all_of_it in (
+    for y, expected_text, profiled_text in (
         (206, f"{3 * HEADS} + {HEADS} + {HEADS} + {HEADS} = {expected[0]}", f"7h + 2 = {profiled[0]}"),
         (242, f"3 + 1 + 1 + 1 = {expected[1]}", f"{profiled[1]}"),
     ):
         with board.withhold(), board.group("counted"):
-            board.write(306, y, parts, 0.9, at="right")
-            board.write(468, y, all_of_it, 0.95, at="right")
+            board.write(306, y, expected_text, 0.9, at="right")
+            board.write(468, y, profiled_text, 0.95, at="right")
 
 
 def draw_squares(board: Board) -> None:

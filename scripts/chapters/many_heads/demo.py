@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernels.multihead import LoopedMultiHeadAttention, MultiHeadAttention
 from kernels.reference import weights
-from scripts.chapters.demo import DEVICE, percents, table, vector
+from scripts.chapters.demo import DEVICE, percents, table, vector_text
 from scripts.chapters.many_heads.board import HEADS, W_K, W_Q, W_V, WIDTH, WORDS
 
 SNIPPET = "multihead"
@@ -31,13 +31,13 @@ def lines() -> Iterator[str]:
     outputs = [form(x[None])[0] for form in (loop, at_once)]
     rows = []
     for word in range(len(WORDS)):
-        cells = [cell for shares, v in heads for cell in (percents(shares[word]), vector(shares[word] @ v))]
-        rows.append([word + 1, *cells, vector(outputs[1][word], ".3g")])
+        cells = [cell for shares, v in heads for cell in (percents(shares[word]), vector_text(shares[word] @ v))]
+        rows.append([word + 1, *cells, vector_text(outputs[1][word], ".3g")])
     yield from table(["word", "head 1", "output", "head 2", "output", "both, shares not rounded"], *rows)
     yield f"the loop and all at once {'agree' if torch.allclose(*outputs) else 'DIFFER'}"
     q, k, v = (getattr(loop.heads[0], name)(x) for name in ("query", "key", "value"))
     causal = weights(q, k, is_causal=True).round(decimals=2) @ v
-    yield f"causal, head 1: {'  '.join(vector(row) for row in causal)}"
+    yield f"causal, head 1: {'  '.join(vector_text(row) for row in causal)}"
     cells = torch.arange(len(WORDS) * 4).view(1, 2, len(WORDS), 2)  # as the heads leave them
     word_cells = cells.transpose(1, 2).reshape(len(WORDS), -1)[0].tolist()
     steps = [after - before for before, after in pairwise(word_cells)]

@@ -10,7 +10,7 @@ import torch
 from kernels.bench.cost import attention_flops, eager_traffic, mib, qkvo_bytes, square_bytes
 from kernels.bench.hardware import H100
 from kernels.reference import weights
-from scripts.chapters.demo import DEVICE, percents, table, vector
+from scripts.chapters.demo import DEVICE, percents, table, vector_text
 from scripts.chapters.talk.board import BYTES, DIM, WORDS
 from scripts.chapters.three_matmuls.worked import K, Q, V, number_text
 
@@ -37,7 +37,7 @@ def lines() -> Iterator[str]:
             row_text(powers[i]),
             number_text(powers[i].sum().item()),
             percents(share),
-            vector(share @ v),
+            vector_text(share @ v),
         ]
         for i, share in enumerate(shares)
     ]

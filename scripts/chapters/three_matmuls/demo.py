@@ -9,7 +9,7 @@ import torch
 
 from kernels.bench.cost import mib, square_bytes
 from kernels.reference import attention, weights
-from scripts.chapters.demo import DEVICE, percents, table, vector
+from scripts.chapters.demo import DEVICE, percents, table, vector_text
 from scripts.chapters.three_matmuls.board import BYTES, DEMO_SHAPE, DIM, WORDS
 from scripts.chapters.three_matmuls.worked import K, Q, V, number_text
 
@@ -28,7 +28,7 @@ def lines() -> Iterator[str]:
         powers = scores[word].exp()
         rounded = shares[word].round(decimals=2)  # in whole per cents, as at the board
         cells = [row_text(products[word]), row_text(scores[word]), row_text(powers), number_text(powers.sum().item())]
-        rows.append([word + 1, *cells, percents(rounded), vector(rounded @ v)])
+        rows.append([word + 1, *cells, percents(rounded), vector_text(rounded @ v)])
     yield from table(["word", "q · k", "÷ √2", "exponentials", "sum", "shares", "output"], *rows)
     exact_output = ", ".join(f"{value:.3f}" for value in attention(q, k, v)[0].tolist())
     yield f"word 1, shares not rounded: {'  '.join(f'{share:.3f}' for share in shares[0].tolist())} → [{exact_output}]"

@@ -1,4 +1,4 @@
-"""Tensors inside larger buffers: NaN around what may be read, NaN in what must be written, and a look at it later."""
+"""Tensors inside larger buffers: NaN around what may be read and in what must be written, looked at afterwards."""
 
 from __future__ import annotations
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from markupsafe import escape
 from mkdocs.exceptions import PluginError
 from mkdocs.utils import get_relative_url
 
+from scripts import facts
 from scripts.facts import chapter_of_page
 from scripts.facts.equations import equations
 from scripts.facts.paragraphs import paragraphs
@@ -127,6 +129,10 @@ class PageContext:
             for number in unsourced_numbers(paragraph, chains):
                 why = "a measured number is a value, a fact, the result of an equation, or has a link to its source"
                 self.errors.append(FenceError(f"{where}{number} is typed: {why}"))
+        for mark, _, name in facts.marks(self.text):
+            with suppress(facts.FactError):  # no such fact: its words are refused
+                if why := facts.setting_error(facts.find(name, self.chapter), facts.sentence(self.text, mark, "")):
+                    self.errors.append(self.error_at(mark, why))
 
     def check_chapter_numbers(self, numbers: dict[str, int]) -> None:
         """Compares the number that is typed in a link to a chapter, or in brackets behind it, with its own."""

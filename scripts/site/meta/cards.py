@@ -1,6 +1,6 @@
 """The picture that other sites show beside a link: pages of a chapter have the chapter's card, all others the site's.
 
-scripts/cards.py draws the cards.
+scripts/draw_cards.py draws the cards.
 """
 
 from __future__ import annotations

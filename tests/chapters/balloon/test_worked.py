@@ -19,5 +19,5 @@ def test_the_flash_backend_keeps_what_the_rule_says_and_one_kib():
     assert [worked.split_count(words, sms) for words in worked.SPLIT_LENGTHS] == [8, 8, 4, 2, 1]
     peaks = {row["n"]: row["peak"] for row in records.table("prefill_memory", "forward") if row["form"] == "sdpa_flash"}
     for words in worked.SPLIT_LENGTHS:
-        kept = fused_peak_bytes(words, 128, 2) + worked.split_bytes(words, sms)
-        assert round(peaks[words] * 2**20) == kept + 1024
+        peak_bytes = fused_peak_bytes(words, 128, 2) + worked.split_bytes(words, sms)
+        assert round(peaks[words] * 2**20) == peak_bytes + 1024

@@ -111,7 +111,7 @@ def test_the_page_has_the_clocks_that_the_units_work():
     assert f"| Four warps: {lsu} clocks at the LSU, and {flop // H200['fp32 lanes'].value} to multiply." in page
     assert f"= **{lsu}** |" in page and f"= **{alu:.0f}** |" in page
     assert f"= **{clocks_by_hand(worked.WARPS)['issue']:.0f}** |" in page, "the schedulers, from the compiled code"
-    assert f"= **{worked.milliseconds(lsu):.1f} ms**" in page
+    assert f"= **{worked.milliseconds_of_clocks(lsu):.1f} ms**" in page
     for warps in (1, 2, 4, 8):
         clocks = worked.load_store_clocks(warps)
         row = rf"^\| {warps} \| [\d+ ]+ = {clocks // warps} \| {warps} · {clocks // warps} = {clocks} \|"

@@ -83,11 +83,11 @@ def test_halving_takes_these_shuffles():
     assert (worked.LANES >> within, worked.WARPS >> across) == (1, 1)
 
 
-def test_a_meeting_takes_as_long_with_four_warps_as_the_chapter_says():
+def test_a_pair_takes_as_long_with_four_warps_as_the_chapter_says():
     assert worked.load_store_clocks(worked.WARPS) == worked.LSU_CLOCKS
 
 
-def test_with_eight_warps_there_are_twice_the_tickets_and_it_takes_nearly_twice_as_long():
+def test_with_eight_warps_there_are_twice_the_instructions_and_it_takes_nearly_twice_as_long():
     assert worked.load_store_clocks(8) == 8 * 25 == 200
     times = {row["warps"]: row["median"] for row in plot.rows_with(records.table("how_many_warps", "times"), n=512)}
     assert 1.8 < times[8] / times[worked.WARPS] < 2 < 200 / worked.LSU_CLOCKS < 2.1
@@ -100,8 +100,8 @@ def test_a_profiler_counts_the_instructions_that_are_predicted():
         assert worked.load_store_clocks(warps) == pytest.approx(row["lsu"], rel=0.01)
         assert worked.alu_clocks(warps) == pytest.approx(row["alu"], rel=0.05)
     (busy,) = plot.rows_with(records.table("what_limits", "busy"), head_dim=worked.HEAD_DIM, warps=worked.WARPS)
-    assert worked.milliseconds(worked.LSU_CLOCKS) == pytest.approx(49.3, abs=0.05)  # the chapter's
-    assert worked.milliseconds(worked.LSU_CLOCKS) / busy["time"] == pytest.approx(busy["lsu"] / 100, abs=0.01)
+    assert worked.milliseconds_of_clocks(worked.LSU_CLOCKS) == pytest.approx(49.3, abs=0.05)  # the chapter's
+    assert worked.milliseconds_of_clocks(worked.LSU_CLOCKS) / busy["time"] == pytest.approx(busy["lsu"] / 100, abs=0.01)
 
 
 def test_to_multiply_takes_a_millisecond():

@@ -15,13 +15,13 @@ STEPS = (worked.FIRST, worked.SECOND, worked.THIRD)
 def test_each_step_agrees_with_the_library():
     state = OnlineSoftmax.empty()
     for count, step in enumerate(STEPS, start=1):
-        seen = count * worked.BLOCK
-        before, state = state, state.update(SCORES[seen - worked.BLOCK : seen])
+        scores_read = count * worked.BLOCK
+        before, state = state, state.update(SCORES[scores_read - worked.BLOCK : scores_read])
         factor = exp_below(before.running_max, state.running_max)
         library = [float(each) for each in (*state, state.lse)]
         assert [step.running_max, step.running_sum, step.lse] == pytest.approx(library, rel=1e-6)
         assert step.factor == pytest.approx(float(factor) if count > 1 else 0.0)
-        assert step.output == pytest.approx((SCORES[:seen].softmax(-1) @ VALUES[:seen]).tolist())
+        assert step.output == pytest.approx((SCORES[:scores_read].softmax(-1) @ VALUES[:scores_read]).tolist())
 
 
 def test_three_blocks_end_where_one_does_unless_we_forget_to_rescale():

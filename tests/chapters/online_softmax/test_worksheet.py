@@ -13,9 +13,9 @@ from tests.chapters.worksheet_numbers import SEEDS, numbers
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_key_agrees_with_the_library(seed):
     sheet = worksheets.make("online-softmax", seed)
-    given = numbers(sheet.given[0])
-    scores = torch.tensor(given[:6], dtype=torch.float64)
-    values = torch.tensor(given[6:18], dtype=torch.float64).view(6, 2)
+    printed_numbers = numbers(sheet.given[0])
+    scores = torch.tensor(printed_numbers[:6], dtype=torch.float64)
+    values = torch.tensor(printed_numbers[6:18], dtype=torch.float64).view(6, 2)
     state, block_sums = OnlineSoftmax.empty(), []
     for start, row in zip((0, 2, 4), sheet.rows, strict=True):
         old_state, state = state, state.update(scores[start : start + 2])

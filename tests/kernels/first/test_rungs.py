@@ -1,4 +1,4 @@
-"""The rungs below FlashAttention are attention too: one key, key blocks, three kernels, by one error budget."""
+"""The rungs below FlashAttention, one_key.py, key_blocks.py and three_kernels.py, are attention by one error budget."""
 
 import os
 import subprocess

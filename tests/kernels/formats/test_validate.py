@@ -1,4 +1,4 @@
-"""Codes and scales that are not those of the shape are refused by name, before a kernel reads what is not theirs."""
+"""Codes and scales that don't fit the shape are refused by name before a kernel reads beyond them."""
 
 from dataclasses import replace
 

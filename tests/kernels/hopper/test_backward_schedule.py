@@ -66,13 +66,13 @@ INTERLEAVE = pytest.mark.parametrize("interleave", [1, 4, 100])
 def test_every_key_meets_every_query_that_sees_it_once(
     interleave, splits, is_causal, block_q, block_k, seq_q, seq_k, works
 ):
-    meetings = defaultdict(int)
+    pairs = defaultdict(int)
     for work in works(seq_q, seq_k, block_q, block_k, is_causal, False, splits, interleave):
         for head in range(work.first_head, work.end_head):
             assert head // GROUP == work.key_head
             for block in range(work.start, work.blocks):
-                meetings[work.batch, head, work.first_key // block_k, block] += 1
-    assert set(meetings.values()) == {1}
+                pairs[work.batch, head, work.first_key // block_k, block] += 1
+    assert set(pairs.values()) == {1}
     visible = {
         (batch, head, key_block, block)
         for batch in range(BATCH)
@@ -81,8 +81,8 @@ def test_every_key_meets_every_query_that_sees_it_once(
         for block in range(-(-seq_q // block_q))
         if not is_causal or (block + 1) * block_q > key_block * block_k
     }
-    assert visible <= set(meetings)
-    invisible = set(meetings) - visible  # keys after the last query, which have its block
+    assert visible <= set(pairs)
+    invisible = set(pairs) - visible  # keys after the last query, which have its block
     assert all(is_causal and (block + 1) * block_q >= seq_q for *_, block in invisible)
 
 

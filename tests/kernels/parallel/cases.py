@@ -1,4 +1,4 @@
-"""What each process does for a test: attention over its part of a sequence, by one scheme, and perhaps wrongly."""
+"""What each process runs for a test: attention over its part of a sequence, by one scheme or a wrong version of it."""
 
 import torch
 from torch import Tensor

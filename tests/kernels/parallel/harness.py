@@ -1,4 +1,4 @@
-"""Processes that work on one sequence, one a GPU or a few on a CPU, which wait for what a test has them do."""
+"""Starts processes that share one sequence, one a GPU or several on a CPU, and wait for a test to give them work."""
 
 import faulthandler
 import os

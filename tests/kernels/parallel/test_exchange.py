@@ -1,4 +1,4 @@
-"""Others read whole what a GPU publishes, however late one of them is, and a graph keeps the memory it was made with.
+"""All GPUs read whole what one publishes, however late one of them is; a CUDA graph keeps the memory it captured.
 
 A GPU is a thread here, and its stream is the order in which the thread does things.  So this tests the order of
 barriers, writes and reads, without a GPU; tests/kernels/parallel/test_graphs.py has the same of GPUs.

@@ -12,16 +12,16 @@ RANKS = [1, 2, 3, 4, 8]
 def pairs(rank, ranks, tokens, is_causal, order):
     """The square of one GPU's queries: how often each meets each key of the whole sequence."""
     own_tokens = shard(torch.arange(ranks * tokens), rank, ranks, order=order, dim=0)
-    meetings = torch.zeros(tokens, ranks * tokens, dtype=torch.int)
+    visits = torch.zeros(tokens, ranks * tokens, dtype=torch.int)
     own_square = torch.ones(tokens, tokens, dtype=torch.int)
-    meetings[:, own_tokens] += own_square.tril() if is_causal else own_square
+    visits[:, own_tokens] += own_square.tril() if is_causal else own_square
     for owner in set(range(ranks)) - {rank}:
         other_tokens = shard(torch.arange(ranks * tokens), owner, ranks, order=order, dim=0)
         rows, keys = visible_block(rank, owner, ranks, tokens, is_causal=is_causal, order=order)
         square = torch.zeros(tokens, tokens, dtype=torch.int)
         square[rows, keys] = 1
-        meetings[:, other_tokens] += square
-    return own_tokens, meetings
+        visits[:, other_tokens] += square
+    return own_tokens, visits
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -31,8 +31,8 @@ def test_each_query_meets_each_key_that_it_sees_once(ranks, order, is_causal):
     tokens = 4
     every_pair = torch.ones(ranks * tokens, ranks * tokens, dtype=torch.int)
     for rank in range(ranks):
-        own_tokens, meetings = pairs(rank, ranks, tokens, is_causal, order)
-        assert torch.equal(meetings, (every_pair.tril() if is_causal else every_pair)[own_tokens])
+        own_tokens, visits = pairs(rank, ranks, tokens, is_causal, order)
+        assert torch.equal(visits, (every_pair.tril() if is_causal else every_pair)[own_tokens])
 
 
 @pytest.mark.parametrize("ranks", RANKS)

@@ -58,10 +58,12 @@ class Project:
         """Starts a command in the project, by default of this Python: ``-m scripts.records``."""
         changes_a_run = ("TRITON_INTERPRET", "PYTEST_CURRENT_TEST")  # the second switches a part of ipykernel off
         inherited = {name: value for name, value in os.environ.items() if name not in changes_a_run}
-        own = {"PATH": f"{self.root / 'bin'}{os.pathsep}{os.environ['PATH']}", "COMMIT": "0123abcd"}
-        own["PYTHONPATH"] = f"{self.root / 'stubs'}{os.pathsep}{self.root}"
+        variables = {"PATH": f"{self.root / 'bin'}{os.pathsep}{os.environ['PATH']}", "COMMIT": "0123abcd"}
+        variables["PYTHONPATH"] = f"{self.root / 'stubs'}{os.pathsep}{self.root}"
         command = [sys.executable, *command] if command[0].startswith("-") else command
-        return Popen(command, cwd=self.root, env=inherited | own | environment, stdout=PIPE, stderr=PIPE, text=True)
+        return Popen(
+            command, cwd=self.root, env=inherited | variables | environment, stdout=PIPE, stderr=PIPE, text=True
+        )
 
     def run(self, *command: str, **environment: str) -> CompletedProcess:
         process = self.start(*command, **environment)

@@ -154,9 +154,9 @@ def test_what_cannot_be_kept_is_named_and_the_old_record_is_left(project, first,
         before[tag] = project.fake_record(tag)
         project.snippet(tag, first + cell, tag)
     run = project.run("-m", "scripts.records", *cells, "chain", GPUS="2")
-    nothing, *told = run.stderr.split("not recorded: ")
+    nothing, *reasons = run.stderr.split("not recorded: ")
     assert run.returncode == 1 and not nothing.strip() and project.reader().read("chain")
-    for (tag, (_, *said)), each in zip(cells.items(), told, strict=True):
+    for (tag, (_, *said)), each in zip(cells.items(), reasons, strict=True):
         assert all(words in each for words in (tag, *said)) and project.path(tag).read_bytes() == before[tag], each
 
 

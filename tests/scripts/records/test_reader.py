@@ -79,8 +79,8 @@ def test_never_run_stops_unless_it_is_listed(project):
 
 def test_what_is_listed_for_nothing_stops(project):
     project.write(BEHIND, f'{LISTED}\nchian = "Why?"')
-    said = {"chain": "its record is current: take the line out", "chian": "there is no such snippet"}
-    assert faults(project) == {name: f"{BEHIND} lists {name}, and {why}" for name, why in said.items()}
+    expected = {"chain": "its record is current: take the line out", "chian": "there is no such snippet"}
+    assert faults(project) == {name: f"{BEHIND} lists {name}, and {why}" for name, why in expected.items()}
 
 
 SUM, UNREADABLE = "was changed after it was made: its checksum fails", "can't be read"
@@ -95,8 +95,8 @@ REFUSED += [((METADATA, "elsewhere"), UNREADABLE), (('"outputs"', '<<<<<<< ours\
 def test_what_is_no_whole_record_of_a_gpu_is_refused_even_if_it_is_listed(project, how, said):
     project.fake_record("chain", **how) if isinstance(how, dict) else project.edit(RECORD, *how)
     project.write(BEHIND, LISTED)
-    told = faults(project)["chain"]
-    assert told.startswith("the record of chain ") and told.endswith(COMMAND) and said in told
+    message = faults(project)["chain"]
+    assert message.startswith("the record of chain ") and message.endswith(COMMAND) and said in message
     with pytest.raises(RecordError, match="the record of chain "):
         project.reader(preview=True).read("chain")
 

@@ -99,8 +99,8 @@ def test_a_line_past_the_fence_can_be_highlighted(renderer):
 )
 def test_what_is_not_there_stops_the_build_and_its_line_is_named(renderer, text, words):
     renderer.first_line = 10
-    said = renderer.refusal(f"# One\n\nkernels.state:Nothing, first:nothing, bars\n\n{text}\n")
-    assert words in said and said.startswith("line 14: ")
+    message = renderer.refusal(f"# One\n\nkernels.state:Nothing, first:nothing, bars\n\n{text}\n")
+    assert words in message and message.startswith("line 14: ")
 
 
 def test_run_shows_the_cell_what_it_left_and_where_it_ran(renderer):

@@ -200,8 +200,8 @@ def test_words_that_are_marked_wrongly_stop_the_build_and_code_may_show_how_to(r
 
 def test_a_quotation_mark_behind_a_fact_stops_the_build(renderer, fact):
     renderer.render_checked('He said "one, [all 2 rows]{fact=rows}."')
-    said = renderer.refusal('First.\nHe said "one, [all 2 rows]{fact=rows}"')
-    assert said.startswith("line 2: a closing quotation mark behind a mark")
+    message = renderer.refusal('First.\nHe said "one, [all 2 rows]{fact=rows}"')
+    assert message.startswith("line 2: a closing quotation mark behind a mark")
 
 
 # HTML, and lines

@@ -95,7 +95,7 @@ def test_no_run_takes_longer_than_three_seconds(visit):
     assert lasts == sorted(lasts) and lasts[0] > 0 and lasts[-1] <= 3000
 
 
-def test_a_meeting_runs_and_its_only_step_needs_no_play(visit):
+def test_a_pair_runs_and_its_only_step_needs_no_play(visit):
     page = visit("live/#live-load_store_unit")
     page.emulate_media(reduced_motion="no-preference")
     piece = start_piece(page, "load_store_unit")

@@ -65,9 +65,9 @@ def test_what_is_said_to_a_choice_goes_on_to_the_next_one(pieces):
 
 
 def test_progress_counts_what_the_questions_offer(pieces):
-    asked = [{"right": right, "letters": ["a", "b"]} for right in "aba"]
-    given = [[asked, chosen] for chosen in (["a", None, "b"], ["a", "b", "a"], ["c", None, None])]
-    part, whole, stale = pieces.calls(MODEL, "progress", given)
+    questions = [{"right": right, "letters": ["a", "b"]} for right in "aba"]
+    answers = [[questions, chosen] for chosen in (["a", None, "b"], ["a", "b", "a"], ["c", None, None])]
+    part, whole, stale = pieces.calls(MODEL, "progress", answers)
     assert part.startswith("2 of 3 answered, 1 right") and whole.startswith("3 of 3 answered, 3 right")
     assert "answered" not in stale
 

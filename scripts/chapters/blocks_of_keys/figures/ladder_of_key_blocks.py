@@ -4,6 +4,7 @@ import plotly.graph_objects as go
 
 from scripts import records
 from scripts.chapters import plot
+from scripts.chapters.prefill_speed import HEAD_DIMS, TOKENS, WIDTH, N
 
 ALT = (
     "A ladder of times on a logarithmic axis, slowest on top: one key at a time, blocks of keys, three Triton kernels, "
@@ -19,8 +20,6 @@ RUNGS = {  # form -> its name on the axis
     "three_kernel_attention": "three kernels",
     "attention": "three lines",
 }
-HEAD_DIMS = (64, 128, 256)
-N, TOKENS, WIDTH = 512, 16384, 2048  # where the record has every rung; tokens are batch · N, the width is heads · d
 
 
 def figure() -> go.Figure:

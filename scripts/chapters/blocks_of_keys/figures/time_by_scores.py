@@ -1,9 +1,10 @@
-"""What a step costs: time of the two programs against the number of scores, where the multiplications stay the same."""
+"""One key and key blocks: time against the number of scores, where the multiplications stay the same."""
 
 import plotly.graph_objects as go
 
 from scripts import records
 from scripts.chapters import plot
+from scripts.chapters.prefill_speed import HEAD_DIMS, TOKENS, WIDTH, N
 
 ALT = (
     "Time against the number of scores, both axes from nought, for three head dimensions. The multiplications are the "
@@ -15,18 +16,17 @@ FORMS = {
     "one_key_attention": plot.Style("one key", "ink"),
     "key_blocks_attention": plot.Style("key blocks", "accent"),
 }
-HEAD_DIMS = (256, 128, 64)
-N, TOKENS, WIDTH = 512, 16384, 2048  # as in prefill_speed: tokens are batch · N, the width is heads · d
+MOST_SCORES_LAST = HEAD_DIMS[::-1]
 
 
 def figure() -> go.Figure:
-    scores = [WIDTH // head_dim * TOKENS * N / 1e6 for head_dim in HEAD_DIMS]
+    scores = [WIDTH // head_dim * TOKENS * N / 1e6 for head_dim in MOST_SCORES_LAST]
     fig, hover = go.Figure(), "%{name}, %{text}: %{x:.3g} million scores, %{y:.4g} ms"
     for form, style in FORMS.items():
         fig.add_scatter(
             x=scores,
-            y=[median(form, head_dim) for head_dim in HEAD_DIMS],
-            text=[f"d = {head_dim}" for head_dim in HEAD_DIMS],
+            y=[median(form, head_dim) for head_dim in MOST_SCORES_LAST],
+            text=[f"d = {head_dim}" for head_dim in MOST_SCORES_LAST],
             textposition="top left",
             **style.scatter(hover, "lines+markers+text" if form == "one_key_attention" else "lines+markers"),
         )

@@ -3,7 +3,7 @@
 import plotly.graph_objects as go
 
 from scripts.chapters.first_kernel import worked
-from scripts.chapters.first_kernel.unit_bars import draw, unit_times
+from scripts.chapters.first_kernel.unit_bars import ONE_KEY, draw_bars, unit_times
 from scripts.chapters.first_kernel.unit_clocks import clocks_by_hand
 
 ALT = (
@@ -16,4 +16,5 @@ NAMES = {"alu": "ALU", "issue": "schedulers", "lsu": "LSU"}
 
 def figure() -> go.Figure:
     clocks = clocks_by_hand(worked.WARPS)
-    return draw(unit_times() | {name: worked.milliseconds(clocks[unit]) for unit, name in NAMES.items()}, "one key")
+    times = unit_times() | {name: worked.milliseconds_of_clocks(clocks[unit]) for unit, name in NAMES.items()}
+    return draw_bars(times, ONE_KEY)

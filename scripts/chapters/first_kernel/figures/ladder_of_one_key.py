@@ -4,14 +4,13 @@ import plotly.graph_objects as go
 
 from scripts import records
 from scripts.chapters import plot
+from scripts.chapters.prefill_speed import HEAD_DIMS, TOKENS, WIDTH, N
 
 ALT = (
     "A ladder of times on a logarithmic axis, slowest on top: one key at a time, the three lines, the fastest fused "
     "kernel of PyTorch, and the limit of the chip. Beside each time stands what part of the limit it reaches. A menu "
     "chooses the head dimension."
 )
-N, WORDS, WIDTH = 512, 16384, 2048  # as in prefill_speed; the width is heads · d
-HEAD_DIMS = (64, 128, 256)
 
 
 def figure() -> go.Figure:
@@ -26,5 +25,5 @@ def rungs(head_dim: int) -> list[plot.Rung]:
         plot.Rung("one key", median["one_key_attention"]),
         plot.Rung("three lines", median["attention"]),
         plot.fastest_fused(median),
-        plot.limit_rung(N, head_dim, WIDTH // head_dim, WORDS // N),
+        plot.limit_rung(N, head_dim, WIDTH // head_dim, TOKENS // N),
     ]

@@ -4,13 +4,13 @@ import plotly.graph_objects as go
 
 from scripts import records
 from scripts.chapters import plot
+from scripts.chapters.prefill_speed import HEAD_DIMS, WIDTH, N
 
 ALT = (
     "A chart with a logarithmic time axis and three settings of the same arithmetic: three head dimensions, of "
     "sixty-four, a hundred and twenty-eight and two hundred and fifty-six numbers. In each of them three points: the "
     "one-key kernel, the three lines of PyTorch, and the fastest of PyTorch's fused kernels."
 )
-N, WIDTH, HEAD_DIMS = 512, 2048, [64, 128, 256]  # as in prefill_speed; the width is heads · d
 ONE_KEY = plot.Style("one key", "accent")
 THREE_LINES = plot.Style("three lines", "ink")
 FASTEST = plot.Style("PyTorch's fastest")

@@ -2,7 +2,7 @@
 
 import plotly.graph_objects as go
 
-from scripts.chapters.first_kernel.unit_bars import draw, unit_times
+from scripts.chapters.first_kernel.unit_bars import ONE_KEY, THREE_LINES, draw_bars, unit_times
 
 ALT = (
     "Five bars on one scale that begins at zero: what memory, its cache and the units that multiply would take, "
@@ -12,4 +12,4 @@ ALT = (
 
 
 def figure() -> go.Figure:
-    return draw(unit_times(), "one key", "three lines")
+    return draw_bars(unit_times(), ONE_KEY, THREE_LINES)

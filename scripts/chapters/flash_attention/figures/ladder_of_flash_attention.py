@@ -1,9 +1,10 @@
-"""The ladder complete: every rung, and PyTorch's fastest backend, with the part of the limit that each reaches."""
+"""The whole ladder: every rung, and PyTorch's fastest backend, with the part of the limit that each reaches."""
 
 import plotly.graph_objects as go
 
 from scripts import records
 from scripts.chapters import plot
+from scripts.chapters.prefill_speed import TOKENS, WIDTH
 
 ALT = (
     "A ladder of times on a logarithmic axis, slowest on top: one key and key blocks, far to the right; three kernels; "
@@ -20,7 +21,8 @@ RUNGS = {  # form -> its name on the axis
     "flash_attention": "FlashAttention",
     "sdpa_cudnn": "SDPA cuDNN",
 }
-HEADS, HEAD_DIM, TOKENS = 16, 128, 16384
+HEAD_DIM = 128
+HEADS = WIDTH // HEAD_DIM
 
 
 def figure() -> go.Figure:

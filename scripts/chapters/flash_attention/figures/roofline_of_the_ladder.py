@@ -5,6 +5,7 @@ import plotly.graph_objects as go
 from kernels.bench.cost import attention_flops, eager_traffic, fused_traffic, three_kernels_traffic
 from scripts import records
 from scripts.chapters import plot
+from scripts.chapters.prefill_speed import TOKENS, WIDTH
 
 ALT = (
     "A roofline with both axes logarithmic: TFLOP/s against FLOP per byte. A dashed roof is drawn from the maker's "
@@ -13,7 +14,8 @@ ALT = (
     "menu chooses between one head with its bytes counted and many heads with their bytes predicted; there "
     "FlashAttention is close to the flat roof, and SDPA's fused backends join, of which cuDNN comes nearest."
 )
-HEAD_DIM, HEADS, TOKENS, N = 128, 16, 16384, 8192
+HEAD_DIM, N = 128, 8192
+HEADS = WIDTH // HEAD_DIM
 FORMS = {  # form -> style, and where its name stands
     "attention": (plot.Style("three lines", "ink"), "middle right"),
     "three_kernel_attention": (plot.Style("three kernels"), "bottom right"),

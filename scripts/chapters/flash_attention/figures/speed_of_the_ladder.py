@@ -1,9 +1,10 @@
-"""The ladder complete: the speed of every rung and of every backend of SDPA, against N."""
+"""The whole ladder: the speed of every rung and of every backend of SDPA, against N."""
 
 import plotly.graph_objects as go
 
 from scripts import records
 from scripts.chapters import plot
+from scripts.chapters.prefill_speed import HEAD_DIMS
 
 ALT = (
     "Speed against the number of words, both axes logarithmic. Forward, from bottom to top: one key, which stops after "
@@ -29,7 +30,6 @@ PASSES = {  # label -> direction, causal
     "backward": ("backward", False),
     "backward, causal": ("backward", True),
 }
-HEAD_DIMS = (64, 128, 256)
 LENGTHS = [512 * 2**doubled for doubled in range(6)]
 
 

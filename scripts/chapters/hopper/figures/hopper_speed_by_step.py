@@ -41,9 +41,9 @@ def figure() -> go.Figure:
     fig, head_dims = go.Figure(), []
     for head_dim in HEAD_DIMS:
         rows = steps.rows_of(head_dim)
-        taken = [name for step, name in NAMES.items() if plot.rows_with(rows, step=step)]
+        measured_steps = [name for step, name in NAMES.items() if plot.rows_with(rows, step=step)]
         fig.add_scatter(  # no point, but the order of the axis: no setting has all steps of its heads
-            x=[None] * len(taken), y=taken, mode="markers", hoverinfo="skip", meta={"role": "soft"}
+            x=[None] * len(measured_steps), y=measured_steps, mode="markers", hoverinfo="skip", meta={"role": "soft"}
         )
         head_dims.append(str(head_dim))
         for (n, causal), style in SETTINGS.items():

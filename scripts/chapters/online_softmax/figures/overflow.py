@@ -32,8 +32,8 @@ def figure() -> go.Figure:
         lengths = {kind: min(end, EDGE_X) - max(gone[kind], -EDGE_X) for kind, end in ends.items()}
         places = [end if end < EDGE_X else EDGE_X + ARROWHEAD for end in ends.values()]
         whole = {kind: f"from {gone[kind]:.1f} to {end:.2f}" for kind, end in ends.items()}
-        drawn, said = ([[of[kind] for kind in group] for group in groups] for of in (lengths, whole))
-        return {"x": [*drawn, places], "text": [*said, [f" {end:.1f}" for end in ends.values()]]}
+        drawn, labels = ([[of[kind] for kind in group] for group in groups] for of in (lengths, whole))
+        return {"x": [*drawn, places], "text": [*labels, [f" {end:.1f}" for end in ends.values()]]}
 
     choices = {f"{keys:,}": [change(keys), [0, 1, 3]] for keys in sorted({row["keys"] for row in sums})}
     first = choices["1"][0]

@@ -4,6 +4,7 @@ import plotly.graph_objects as go
 
 from scripts import records
 from scripts.chapters import plot
+from scripts.chapters.prefill_speed import TOKENS, WIDTH
 
 ALT = (
     "A ladder of times on a logarithmic axis, slowest on top: the three lines, the fastest fused kernel of PyTorch, "
@@ -11,7 +12,8 @@ ALT = (
     "the three lines stay far from the limit, and the fused kernel gets more than half of the way. A menu chooses the "
     "number of words."
 )
-HEADS, HEAD_DIM, TOKENS = 16, 128, 16384
+HEAD_DIM = 128
+HEADS = WIDTH // HEAD_DIM
 
 
 def figure() -> go.Figure:

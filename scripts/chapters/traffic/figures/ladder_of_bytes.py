@@ -5,6 +5,7 @@ import plotly.graph_objects as go
 from kernels.bench.cost import eager_traffic, qkvo_bytes, square_bytes
 from scripts import records
 from scripts.chapters import plot
+from scripts.chapters.prefill_speed import TOKENS, WIDTH
 
 ALT = (
     "A ladder of times on a logarithmic axis, slowest on top: the three lines as measured; the time that their six "
@@ -12,7 +13,8 @@ ALT = (
     "limit, far to the left, which needs no square. Beside each time stands what part of the limit it reaches. Six "
     "trips alone, and four as well, take several times as long as the limit. A menu chooses the number of words."
 )
-HEADS, HEAD_DIM, TOKENS = 16, 128, 16384
+HEAD_DIM = 128
+HEADS = WIDTH // HEAD_DIM
 
 
 def figure() -> go.Figure:

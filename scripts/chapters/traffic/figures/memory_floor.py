@@ -5,6 +5,7 @@ import plotly.graph_objects as go
 from kernels.bench.cost import attention_flops, eager_traffic
 from scripts import records
 from scripts.chapters import plot
+from scripts.chapters.prefill_speed import TOKENS, WIDTH
 
 ALT = (
     "Milliseconds against the number of words N, both axes logarithmic. Three lines rise. Lowest is the floor of "
@@ -12,7 +13,8 @@ ALT = (
     "the small tables, at the speed of a copy. The measured time starts close above the floor of memory and leaves it "
     "as N grows. At the largest N it is nearer to it again."
 )
-HEADS, HEAD_DIM, TOKENS = 16, 128, 16384
+HEAD_DIM = 128
+HEADS = WIDTH // HEAD_DIM
 MEASURED = plot.Style("measured", "ink")
 MEMORY = plot.Style("its bytes", "accent", predicted=True)
 ARITHMETIC = plot.Style("its arithmetic", predicted=True)

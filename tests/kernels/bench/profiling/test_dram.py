@@ -1,4 +1,4 @@
-"""The bytes of HBM are told kernel by kernel, from empty caches or from those that were."""
+"""The bytes that go through HBM are counted for each kernel, from flushed caches or from what was in them."""
 
 import shutil
 import subprocess

@@ -1,7 +1,7 @@
-"""Draws the pictures that other sites show beside a link, into docs/assets: `.venv/bin/python -m scripts.cards`.
+"""Draws the pictures that other sites show beside a link, into docs/assets: `.venv/bin/python -m scripts.draw_cards`.
 
-There's a card for each chapter and one for the site; one that's of today's drawing, words and colours is left alone. A
-card says within itself what it was drawn from, since the same drawing isn't the same pixels on every machine.
+There's a card for each chapter and one for the site. It's drawn if its drawing, its words or its colours have changed,
+and that's known from a digest of them inside its file: pixels differ from machine to machine.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ LOGO = ROOT / "scripts" / "site" / "theme" / ".icons" / "handbook" / "logo.svg"
 COLOUR = re.compile(r"--hb-([\w-]+): light-dark\((#\w{6}), ")
 CONFIG = load_config(str(ROOT / "mkdocs.yml"))
 CARDS = Cards(navigation.chapters(CONFIG.extra["chapters"], DOCS), DOCS)
+PNG_HEADER_BYTES = 33  # the signature and the first chunk
 SIZE = {"width": 1200, "height": 630}
 PROMISE = "From three lines of PyTorch to kernels that keep a GPU busy."
 STYLE = """
@@ -84,11 +85,10 @@ def draw(card: Card, chromium: Browser) -> None:
     page.close()
     if cut_off:
         sys.exit(f"docs/{card.address}: too long for its card: {', '.join(cut_off)}")
-    header_size, file = 33, DOCS / card.address  # a PNG's signature and its header
+    file = DOCS / card.address
     file.parent.mkdir(exist_ok=True)
-    file.write_bytes(
-        screenshot[:header_size] + png_chunk(b"tEXt", b"Source\0" + source_digest(card)) + screenshot[header_size:]
-    )
+    source = png_chunk(b"tEXt", b"Source\0" + source_digest(card))
+    file.write_bytes(screenshot[:PNG_HEADER_BYTES] + source + screenshot[PNG_HEADER_BYTES:])
 
 
 def document(card: Card) -> str:
