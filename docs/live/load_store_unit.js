@@ -220,8 +220,8 @@ export default {
   next: () => "Run a pair",
   again: (state) => {
     const done = kept(state).split(",");
-    const other = [2, 1, 8, 4].find((warps) => !done.includes(String(warps))) ?? (state.warps > 1 ? state.warps / 2 : 8);
-    return [`With ${pluralize(other, "warp")}`, choose(state, other)];
+    const other = [2, 1, 8, 4].find((warps) => !done.includes(String(warps)));
+    return other ? [`With ${pluralize(other, "warp")}`, choose(state, other)] : ["Again", { step: 0 }];
   },
   done: (state) => read(state) === 4, // of which the caption tells
   meanwhile: () => "One instruction in a clock, whichever warp it comes from.",

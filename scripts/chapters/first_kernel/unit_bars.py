@@ -9,6 +9,7 @@ from scripts.chapters.first_kernel import worked
 
 ONE_KEY, THREE_LINES = "one key", "three lines"
 MEASURED = {ONE_KEY: ("one_key_attention", "accent"), THREE_LINES: ("attention", "ink")}  # form and role
+PRODUCTS = "FP32 products"  # of scores and outputs; the units that multiply have more to do
 READ_MIB = 16  # of l2_speed, as in the table beside it
 
 
@@ -21,7 +22,7 @@ def unit_times() -> dict[str, float]:
     return {
         "HBM": 1e3 * qkvo_bytes(n, worked.HEAD_DIM, worked.BYTES, heads, texts) / gpu["hbm bandwidth"].value,
         "L2": worked.requested_gigabytes() / l2_row["speed"],
-        "FP32 units": 1e3 * attention_flops(n, worked.HEAD_DIM, heads, texts) / flop_per_second,
+        PRODUCTS: 1e3 * attention_flops(n, worked.HEAD_DIM, heads, texts) / flop_per_second,
     }
 
 

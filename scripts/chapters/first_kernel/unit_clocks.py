@@ -9,8 +9,8 @@ from scripts.chapters.first_kernel import worked
 LINES = {  # the column of the table -> its line
     "all": plot.Style("time", "accent"),
     "lsu": plot.Style("LSU", "ink"),
-    "alu": plot.Style("ALU", "ink", symbol="square"),
-    "issue": plot.Style("schedulers", "soft", symbol="diamond"),
+    "alu": plot.Style("ALU", "soft", symbol="square"),
+    "issue": plot.Style("schedulers", "faint", symbol="diamond"),
 }
 
 

@@ -2,8 +2,10 @@
 
 import plotly.graph_objects as go
 
+from scripts import records
+from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
-from scripts.chapters.first_kernel.unit_bars import ONE_KEY, draw_bars, unit_times
+from scripts.chapters.first_kernel.unit_bars import ONE_KEY, PRODUCTS, draw_bars, unit_times
 from scripts.chapters.first_kernel.unit_clocks import clocks_by_hand
 
 ALT = (
@@ -16,5 +18,13 @@ NAMES = {"alu": "ALU", "issue": "schedulers", "lsu": "LSU"}
 
 def figure() -> go.Figure:
     clocks = clocks_by_hand(worked.WARPS)
-    times = unit_times() | {name: worked.milliseconds_of_clocks(clocks[unit]) for unit, name in NAMES.items()}
-    return draw_bars(times, ONE_KEY)
+    times = unit_times() | {"FP32 units": fp32_milliseconds()}
+    times |= {name: worked.milliseconds_of_clocks(clocks[unit]) for unit, name in NAMES.items()}
+    return draw_bars({name: time for name, time in times.items() if name != PRODUCTS}, ONE_KEY)
+
+
+def fp32_milliseconds() -> float:
+    """Returns how long the FP32 units work, products and all else, as the profiler counts it."""
+    setting = {"n": worked.SHAPE[-1], "head_dim": worked.HEAD_DIM, "warps": worked.WARPS}
+    (row,) = plot.rows_with(records.table("what_limits", "busy"), **setting)
+    return row["time"] * row["fma"] / 100
