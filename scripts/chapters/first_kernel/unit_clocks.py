@@ -10,7 +10,7 @@ LINES = {  # the column of the table -> its line
     "all": plot.Style("time", "accent"),
     "lsu": plot.Style("LSU", "ink"),
     "alu": plot.Style("ALU", "soft", symbol="square"),
-    "issue": plot.Style("schedulers", "faint", symbol="diamond"),
+    "issue": plot.Style("schedulers", "grey", symbol="diamond"),
 }
 
 
