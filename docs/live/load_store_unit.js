@@ -188,7 +188,10 @@ function picture(state, set, { width, elapsed }) {
   };
   const done = kept(elapsed < Infinity ? { ...state, step: 0 } : state).split(",");
   const tape = (/** @type {number} */ each) => html`<button type="button" aria-pressed=${String(each === warps)}
-    @click=${() => set(choose(state, each))}>${pluralize(each, "warp")} ${done.includes(String(each)) ? drawTape(each) : html`<span></span>`}</button>`;
+    @click=${() => {
+      set(choose(state, each));
+      set({ step: 1 });
+    }}>${pluralize(each, "warp")} ${done.includes(String(each)) ? drawTape(each) : html`<span></span>`}</button>`;
   return html`${stage(width, says(state), draw, [430, 446])}
     <div class="hb-live__warps" role="group" aria-label="Warps">${WARPS.map(tape)}</div>`;
 }
@@ -223,7 +226,7 @@ export default {
     const other = [2, 1, 8, 4].find((warps) => !done.includes(String(warps)));
     return other ? [`With ${pluralize(other, "warp")}`, choose(state, other)] : ["Again", { step: 0 }];
   },
-  done: (state) => read(state) === 4, // of which the caption tells
+  done: (state) => kept(state).includes("4"), // of four warps the caption tells
   meanwhile: () => "One instruction in a clock, whichever warp it comes from.",
   duration: (state) => (clocks(read(state)) + multiplications(read(state)) / 2 - START) * CLOCK,
 };

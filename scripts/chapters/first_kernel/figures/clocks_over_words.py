@@ -6,7 +6,7 @@ from scripts.chapters import plot
 from scripts.chapters.first_kernel.unit_clocks import draw_lines
 
 ALT = (
-    "A chart with both axes logarithmic: clocks for a pair over the words of a text. The LSU's line is level. The "
+    "A chart with both axes logarithmic: clocks for a pair over the words of a text. The LSU's line stays low. The "
     "ALU's begins below it and rises across it, and that of the schedulers does, too. The line of the time keeps above "
     "all: it's level at first, then it rises with the ALU's, and at the right end it is {fact=a_pair_in_a_long_row} as "
     "high."
