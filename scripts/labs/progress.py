@@ -12,7 +12,7 @@ FILE_NAME = "progress.json"
 
 
 def read(folder: Path) -> dict[str, dict]:
-    """Slug -> how many tries, and the digests of the file that passed and of the one that failed last."""
+    """Returns for each lab, by its slug, the count of tries and the digests of the last file that passed and failed."""
     try:
         return json.loads((folder / FILE_NAME).read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):
@@ -31,6 +31,7 @@ def record_try(folder: Path, info: LabInfo, passed: bool) -> None:
 
 
 def digest(file: Path) -> str:
+    """Returns the SHA-256 of what's in a file, by which a changed solution is known."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
@@ -54,8 +55,8 @@ def table(folder: Path, labs: list[LabInfo]) -> str:
     states = [state_text(folder, info, progress) for info in labs]
     width = max(len(info.title) for info in labs)
     lines = [f" N  {'lab':{width}}  chapter  minutes  state"]
-    for info, state_of_lab in zip(labs, states, strict=True):
-        chapter = chapter_names.index(info.chapter) or "primer"
-        lines.append(f"{info.number:2d}  {info.title:{width}}  {chapter!s:>7}  {info.minutes:7d}  {state_of_lab}")
+    for info, state in zip(labs, states, strict=True):
+        chapter = chapter_names.index(info.chapter) or "primer"  # which is chapter 0
+        lines.append(f"{info.number:2d}  {info.title:{width}}  {chapter!s:>7}  {info.minutes:7d}  {state}")
     passed = states.count("passed")
     return "\n".join([*lines, f"{passed} of {len(labs)} passed."])

@@ -52,7 +52,7 @@ def simulated_budget_used(q, k, v, *, is_causal=False, module=backward_call, **o
     return max(gradient_budget_used(attention, q, k, v, is_causal=is_causal, enable_gqa=True).values())
 
 
-# At heads of 256 programs add to nothing that another adds to, but where query heads are shared out.
+# With a head_dim of 256, no two programs add to the same gradient, unless the heads of a group are shared out.
 KINDS = pytest.mark.parametrize(
     "head_dim, deterministic",
     [(64, False), (64, True), (128, False), (128, True), (256, False)],
@@ -104,7 +104,7 @@ def test_deterministic_is_the_same_in_every_order(head_dim, is_causal):
 
 
 def test_any_order_is_not():
-    """Else these orders would not tell."""
+    """If any order gave the same bits, the orders above would prove nothing."""
     assert not all_equal(gradients_in_orders(128, False, 3))
 
 
@@ -162,7 +162,7 @@ EARLY = {
 
 
 def mutated_module(mistake, folder, monkeypatch):
-    """``kernels.hopper.backward.gradients`` of a room with this mistake."""
+    """``kernels.hopper.backward.gradients``, from a copy of the package with this mistake."""
     texts = wrong.TEXTS | wrong.BACKWARD
     assert sum(mistake.right in text for text in texts.values()) == 1
     monkeypatch.setattr(wrong, "TEXTS", texts)  # in which a mistake can be made
@@ -173,7 +173,7 @@ def mutated_module(mistake, folder, monkeypatch):
 @pytest.mark.parametrize("head_dim", [64, 128])
 @pytest.mark.parametrize("mistake", EARLY)
 def test_one_that_does_not_wait_is_found_out_in_some_order(mistake, head_dim, tmp_path, monkeypatch):
-    """On a GPU it may come right a thousand times."""
+    """On a GPU such a kernel may be right a thousand times, so the simulation tries orders until one shows it."""
     folder = tmp_path / f"early_backward_{list(EARLY).index(mistake)}_{head_dim}"
     module = mutated_module(EARLY[mistake], folder, monkeypatch)
     q, k, v = inputs("cpu", BF16, 600, 200, head_dim, batch=1)

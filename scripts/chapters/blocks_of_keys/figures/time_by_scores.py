@@ -7,7 +7,7 @@ from scripts.chapters import plot
 from scripts.chapters.prefill_speed import HEAD_DIMS, TOKENS, WIDTH, N
 
 ALT = (
-    "Time against the number of scores, both axes from nought, for three head dimensions. The multiplications are the "
+    "Time against the number of scores, both axes from zero, for three head dimensions. The multiplications are the "
     "same in all three, since half as many heads of twice the size make half as many scores. One key at a time lies on "
     "a straight line through the origin: twice the scores, twice the time. Blocks of keys lie on a level line: the "
     "number of scores hardly matters to them."
@@ -20,6 +20,7 @@ MOST_SCORES_LAST = HEAD_DIMS[::-1]
 
 
 def figure() -> go.Figure:
+    # heads · tokens · keys that each of them sees, in millions
     scores = [WIDTH // head_dim * TOKENS * N / 1e6 for head_dim in MOST_SCORES_LAST]
     fig, hover = go.Figure(), "%{name}, %{text}: %{x:.3g} million scores, %{y:.4g} ms"
     for form, style in FORMS.items():

@@ -97,6 +97,6 @@ def title(row: dict) -> str:
 
 
 def ranges(rows: list[dict]) -> dict[str, list[float]]:
-    """The axes, from nought to a little beyond the last point."""
+    """The axes, from zero to a little beyond the last point."""
     ends = 1.2 * max(map(gigabytes, rows)), 1.1 * max(row["median"] for row in rows)
     return {"xaxis.range": [0, ends[0]], "yaxis.range": [0, ends[1]]}

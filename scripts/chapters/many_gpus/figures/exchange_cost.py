@@ -9,7 +9,7 @@ from scripts.chapters import plot
 ALT = (
     "Percent by which a kernel and an exchange take longer together than the kernel alone, in bars with the interval "
     "of the repetitions, for short parts and for long ones: a bar for messages, one for messages with few thread "
-    "blocks and one for copies of peer memory. The last is close to nought, the others stand above it. With long parts "
+    "blocks and one for copies of peer memory. The last is close to zero, the others stand above it. With long parts "
     "the intervals of messages are wide."
 )
 WAYS = {  # way -> role, and its name on the axis

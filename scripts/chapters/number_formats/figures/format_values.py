@@ -7,8 +7,8 @@ from scripts.chapters import plot
 
 ALT = (
     "Three rows of marks, one for each small format, at the numbers it has; hovering a mark shows its bits. A menu "
-    "chooses the axis. Near nought, on an even axis, the four-bit format has fifteen marks that end at six, and the "
-    "two eight-bit formats crowd towards nought and thin out away from it, with one more mantissa bit making twice as "
+    "chooses the axis. Near zero, on an even axis, the four-bit format has fifteen marks that end at six, and the "
+    "two eight-bit formats crowd towards zero and thin out away from it, with one more mantissa bit making twice as "
     "many marks. With each power of two as wide as the next, the marks of each format are evenly spaced from its "
     "smallest normal number to its largest, and the five-bit exponent reaches twice as far as the four-bit one."
 )

@@ -6,7 +6,7 @@ from scripts import records
 from scripts.chapters import plot
 
 ALT = (
-    "Horizontal bars on an axis of scores: from where the exponential is stored as nought to where the sum of a row is "
+    "Horizontal bars on an axis of scores: from where the exponential is stored as zero to where the sum of a row is "
     "infinite, for four types. {fact=where_types_end}. The bar of double precision leaves the chart on both sides, "
     "with arrowheads. A menu chooses how many keys share the score and end each bar. Two other bars show random dot "
     "products, as they are and divided by the root of the head dimension."
