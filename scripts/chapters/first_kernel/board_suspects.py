@@ -248,7 +248,7 @@ def bill(board: Board) -> None:
         board.write(left, 152, "profiler: busy", 0.8, at="left")
         begin, _, end, _ = board.write(right - 8, 152, f"{door:.0f} %", 0.9, at="right")
         board.ring((begin + end) / 2, 152, end - begin + 16, 24)
-    for y, warps, tickets, more in ((194, "8 warps", eight, f"· 8 = {eight_clocks}"), (213, "1 warp", one, "")):
+    for y, warps, tickets, more in ((193, "8 warps", eight, f"· 8 = {eight_clocks}"), (210, "1 warp", one, "")):
         with board.withhold():
             board.write(14, y, warps, 0.8, at="left")
             board.write(90, y, tickets, 0.8, at="left")
@@ -257,9 +257,9 @@ def bill(board: Board) -> None:
         with board.withhold():
             board.write(466, y, f"→ {times[int(warps[0])]:.0f} ms", 0.85, at="right")
     with board.withhold():
-        board.write(14, 232, f"ALU busy {busy[1]['alu']:.0f} %", 0.8, at="left")
+        board.write(14, 227, f"ALU busy {busy[1]['alu']:.0f} %", 0.8, at="left")
     with board.withhold():
-        board.write(466, 232, passes, 0.8, at="right")
+        board.write(466, 227, passes, 0.8, at="right")
 
 
 def busy_units(warps: int) -> dict:
