@@ -276,7 +276,6 @@
       this.draw();
       const drawn = this.dialog.querySelectorAll(".hb-presenter__notes .hb-draw")[this.answered - 1];
       const notes = this.part("aside");
-      this.left = undefined;
       if (drawn) notes.scrollTop += drawn.getBoundingClientRect().top - notes.getBoundingClientRect().top;
     }
 

@@ -256,9 +256,9 @@ def padding(board: Board) -> None:
 def program(board: Board) -> None:
     warps, lanes = worked.WARPS, worked.LANES
     board.step(
-        f"One program, on paper: {warps} boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each multiplies one "
-        f"number of the key, so a warp has {lanes} products. Shuffles fold them to one; an arrow leads from each warp "
-        "into shared memory, 4 in; a dashed barrier; below the first warp a box that adds the four, and from it an "
+        f"One program, on paper: {warps} boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each "
+        f"multiplies one number of the key, so a warp has {lanes} products. Shuffles fold them to one; an arrow "
+        "leads from each warp into shared memory, 4 in; a dashed barrier; below the first warp a box that adds the four, and from it an "
         "arrow into shared memory, 1 out; a second barrier, and arrows to a sum in each warp. At the foot, to stay: "
         "they talk."
     )
