@@ -1,6 +1,6 @@
 // Presents a whiteboard sheet: one step a screen, with the sentence, the speech, and clocks that count down for the step
-// and for the lesson.  Keys: ← and → go back and on, ↑ and ↓ scroll the notes, space starts and pauses, a shows the next answer and moves the notes on to it, n hides
-// the notes, b or . blanks the board, p opens a window for the projector, which has the picture alone; Esc twice closes.  After a reload the lesson
+// and for the lesson.  Keys: ← and → go back and on, ↑ and ↓ scroll the notes, space starts and pauses, a shows the next answer and moves the notes on to it, q moves
+// them to the questions of the step and back, n hides the notes, b or . blanks the board, p opens a window for the projector, which has the picture alone; Esc twice closes.  After a reload the lesson
 // goes on where it was, as long as the tab is open.  A classic script, so that it runs from a file as well.
 (() => {
   "use strict";
@@ -23,6 +23,7 @@
         <button type="button" data-does="back">← Back</button>
         <button type="button" data-does="next">Next →</button>
         <button type="button" data-does="answer">Draw on <kbd>a</kbd> </button>
+        <button type="button" data-does="questions">Questions <kbd>q</kbd></button>
         <button type="button" data-does="notes">Notes <kbd>n</kbd></button>
         <button type="button" data-does="smaller" aria-label="Smaller notes">A−</button>
         <button type="button" data-does="larger" aria-label="Larger notes">A+</button>
@@ -39,7 +40,7 @@
       <div class="hb-presenter__notes"></div>
       <p class="hb-presenter__next"></p>
     </aside>`;
-  const KEYS = { ArrowRight: "next", PageDown: "next", ArrowLeft: "back", PageUp: "back", " ": "pause", a: "answer", b: "blank", ".": "blank", n: "notes", p: "projector", Escape: "leave" };
+  const KEYS = { ArrowRight: "next", PageDown: "next", ArrowLeft: "back", PageUp: "back", " ": "pause", a: "answer", b: "blank", ".": "blank", n: "notes", q: "questions", p: "projector", Escape: "leave" };
   const SCROLLS = { ArrowUp: -1, ArrowDown: 1 };
   const OF_A_POLL = "<p>Thirty seconds, then hands up for a letter. If two in three don't agree: one minute with a neighbour who has another one, and again.</p><p>The poll belongs to this step, whose clock goes on. <kbd>a</kbd> opens its answers: the right one, and what each wrong one shows of whoever chose it.</p>";
   const OF_ONE_POLL = 2; // minutes
@@ -107,6 +108,7 @@
       this.blanked = false;
       this.size = 0; // of the notes
       this.asked = 0; // when Esc was pressed
+      this.left = undefined; // where the notes were before the questions
       const select = this.part("select");
       for (const version of [0, ...Object.keys(Object.assign({}, ...steps.map(({ minutes }) => minutes))).map(Number).filter(Boolean).sort((a, b) => b - a)]) {
         select.append(new Option(`${total(version)} minutes`, version));
@@ -247,6 +249,7 @@
     turn(screen) {
       this.screen = screen;
       this.blanked = false;
+      this.left = undefined;
       this.part("aside").scrollTop = 0;
       this.draw();
     }
@@ -274,6 +277,21 @@
       const drawn = this.dialog.querySelectorAll(".hb-presenter__notes .hb-draw")[this.answered - 1];
       const notes = this.part("aside");
       if (drawn) notes.scrollTop += drawn.getBoundingClientRect().top - notes.getBoundingClientRect().top;
+    }
+
+    /** To what the room may ask in this step, and at the next press back to the line where we were. */
+    questions() {
+      const first = this.part(".hb-presenter__notes .hb-asked");
+      if (!first) return;
+      this.dialog.classList.remove("hb-presenter--bare");
+      const notes = this.part("aside");
+      const scroller = notes.scrollHeight > notes.clientHeight ? notes : this.dialog; // a narrow window scrolls as a whole
+      const { top, bottom } = scroller.getBoundingClientRect();
+      const line = first.getBoundingClientRect().top;
+      const back = this.left !== undefined && line < bottom;
+      const place = back ? this.left : scroller.scrollTop + line - top;
+      this.left = back ? undefined : scroller.scrollTop;
+      scroller.scrollTop = place;
     }
 
     /** An empty board, until the same key or another screen; a remote has a key for it, b or the full stop. */
@@ -383,6 +401,7 @@
       if (poll) notes.innerHTML = OF_A_POLL;
       else notes.replaceChildren(...[...step.speech.children].filter((each) => this.has(each)).map((each) => each.cloneNode(true)));
       for (const each of notes.children) each.classList.toggle("hb-presenter__answer", answers(each));
+      this.part('[data-does="questions"]').disabled = !notes.querySelector(".hb-asked");
       for (const link of this.dialog.querySelectorAll("a[href]")) link.target = "_blank"; // a figure must not end the lesson
       this.part(".hb-presenter__next").textContent = after ? `Next: ${after.poll ? "a poll" : after.step.title}` : "This is the last screen.";
       if (this.window && !this.window.closed) this.window.document.querySelector("div").innerHTML = shown;

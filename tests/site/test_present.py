@@ -195,6 +195,34 @@ def test_the_notes_go_on_from_the_line_that_a_key_press_draws(presenter):
     assert notes.evaluate(SCROLLED) > 0
 
 
+@pytest.mark.parametrize("presenter", ["first-kernel"], indirect=True)
+@pytest.mark.parametrize("width", [1366, 390])  # the notes scroll, or the screen as a whole
+def test_a_key_leads_to_the_questions_of_a_step_and_back_to_the_line_that_was_read(presenter, width):
+    presenter.page.set_viewport_size({"width": width, "height": 768})
+    button, first = presenter.locator("[data-does=questions]"), presenter.locator(".hb-asked").first
+    scroller = presenter.locator("aside") if width > 720 else presenter
+    press_keys(presenter, *["ArrowRight"] * 4, "a", "a")
+    read = scroller.evaluate(SCROLLED)
+    expect(first).not_to_be_in_viewport()
+    for _ in range(2):
+        press_keys(presenter, "q")
+        expect(first).to_be_in_viewport()
+        assert abs(first.bounding_box()["y"] - scroller.bounding_box()["y"]) < 2
+        press_keys(presenter, "q")
+        assert scroller.evaluate(SCROLLED) == read
+    press_keys(presenter, "n", "q")  # hidden notes come back for it
+    expect(first).to_be_in_viewport()
+    press_keys(presenter, "ArrowRight")
+    first.scroll_into_view_if_needed()
+    press_keys(presenter, "q")  # another step has forgotten the line of the one before
+    expect(first).to_be_in_viewport()
+    assert scroller.evaluate(SCROLLED) != read
+    while not presenter.locator(".hb-poll__answer").count():
+        assert button.is_enabled()
+        press_keys(presenter, "ArrowRight")
+    assert button.is_disabled()  # a poll has none
+
+
 def test_a_screen_that_is_left_keeps_its_answers(presenter):
     press_keys(presenter, *["ArrowRight"] * (POLL - 1), "a")
     image = presenter.locator(".hb-presenter__stage img")

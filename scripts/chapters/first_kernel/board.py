@@ -179,11 +179,12 @@ def one_head(board: Board) -> None:
     )
     board.erase(keep=STAYS)
     first, line = ROW_YS[0], ROW_YS[1] - ROW_YS[0]
-    names = [f"q {list(QUERIES[1])}", *(f"k {list(key)}" for key in worked.KEYS)]
+    names = ["start", *(f"k {list(key)}" for key in worked.KEYS)]
     board.box(9, 6, 462, 156)
     for y, name in zip(ROW_YS, names, strict=True):
         board.write(LEFT - 12, y, name, 0.75, at="left")
-    board.write(RESULT_X, first, f"e^{{-1}} = {math.exp(-1):.3f}", 0.75, at="left")
+    board.write(RESULT_X, first, f"q {list(QUERIES[1])}", 0.75, at="left")
+    board.write(RESULT_X, ROW_YS[-1], f"e^{{-1}} = {math.exp(-1):.3f}", 0.75, at="left")
     board.grid(107, first - line / 2, PADDED_KEYS, PADDED_KEYS, 60, line)
     board.write(LEFT - 12, VALUES_Y, "v", 0.85, at="left")
     values = [str(list(value)) for value in worked.VALUES]
@@ -255,21 +256,20 @@ def padding(board: Board) -> None:
 def program(board: Board) -> None:
     warps, lanes = worked.WARPS, worked.LANES
     board.step(
-        f"One program: {warps} boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each multiplies one "
-        f"number of the key, so a warp has {lanes} products. Shuffles fold them to one; an arrow leads from each warp "
-        "into shared memory, 4 in; a dashed barrier; below the first warp a box that adds the four, and from it an "
+        f"One program, on paper: {warps} boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each "
+        f"multiplies one number of the key, so a warp has {lanes} products. Shuffles fold them to one; an arrow "
+        "leads from each warp into shared memory, 4 in; a dashed barrier; below the first warp a box that adds the four, and from it an "
         "arrow into shared memory, 1 out; a second barrier, and arrows to a sum in each warp. At the foot, to stay: "
         "they talk."
     )
     board.erase(keep=STAYS)
     middles = [68 + 114 * warp for warp in range(warps)]
-    for x in middles:
-        board.box(x - 50, 27, 100, 26, str(lanes))
+    with board.group("paper"):
+        for x in middles:
+            board.box(x - 50, 27, 100, 26, str(lanes))
+            board.write(x, 65, f"{lanes} products", 0.8)
     with board.withhold():
         board.write(240, 13, f"{warps} · {lanes} = {warps * lanes} threads", 0.9)
-    with board.withhold():
-        for x in middles:
-            board.write(x, 65, f"{lanes} products", 0.8)
     with board.withhold():
         for x in middles:
             for side in (-1, 1):
