@@ -249,6 +249,7 @@ export default {
   title: "A kernel at work", initial, picture, more, next, meanwhile,
   numbers: (state, { elapsed }) => listing(state.wrong, frame(state, elapsed).step),
   lastStep: last,
+  done: ({ wrong }) => !wrong,
   duration: (state) => pace(state) * (ends(state)[state.step] - ends(state)[state.step - 1]),
   says: (state, { guess, step }) =>
     state.guess !== guess && state.step === step && step < last(state)

@@ -108,9 +108,7 @@ def test_the_page_has_the_clocks_that_the_units_work():
     page = (ROOT / "docs" / "chapters" / "first-kernel" / "index.md").read_text(encoding="utf-8")
     flop = 4 * worked.HEAD_DIM  # a number of the key and one of the value: a multiplication and an addition each
     lsu, alu = worked.LSU_CLOCKS, worked.alu_clocks(worked.WARPS)
-    assert (
-        f"| With four warps, it's {lsu} clocks at the LSU, and {flop // H200['fp32 lanes'].value} to multiply." in page
-    )
+    assert f"| With four warps: {lsu} clocks at the LSU, and {flop // H200['fp32 lanes'].value} to multiply." in page
     assert f"= **{lsu}** |" in page and f"= **{alu:.0f}** |" in page
     assert f"= **{clocks_by_hand(worked.WARPS)['issue']:.0f}** |" in page, "the schedulers, from the compiled code"
     assert f"= **{worked.milliseconds_of_clocks(lsu):.1f} ms**" in page
