@@ -259,8 +259,8 @@ def program(board: Board) -> None:
         f"One program, on paper: {warps} boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each "
         f"multiplies one number of the key, so a warp has {lanes} products. Shuffles fold them to one; an arrow "
         "leads from each warp into shared memory, 4 in; a dashed barrier; below the first warp a box that adds the "
-        "four, and from it an arrow into shared memory, 1 out; a second barrier, and arrows to a sum in each warp. At "
-        "the foot, to stay: they talk."
+        "four, and from it an arrow into shared memory, 1 out; a second barrier, and arrows to a sum in each warp. "
+        "At the foot, to stay: they talk."
     )
     board.erase(keep=STAYS)
     middles = [68 + 114 * warp for warp in range(warps)]
