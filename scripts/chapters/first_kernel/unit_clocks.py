@@ -4,7 +4,6 @@ import plotly.graph_objects as go
 
 from scripts import records
 from scripts.chapters import plot
-from scripts.chapters.first_kernel import worked
 
 LINES = {  # the column of the table -> its line
     "all": plot.Style("time", "accent"),
@@ -12,13 +11,6 @@ LINES = {  # the column of the table -> its line
     "alu": plot.Style("ALU", "soft", symbol="square"),
     "issue": plot.Style("schedulers", "grey", symbol="diamond"),
 }
-
-
-def clocks_by_hand(warps: int) -> dict[str, float]:
-    """Returns what each unit has to do for a pair, in texts of 512 words: by the column of the table."""
-    (compiled,) = plot.rows_with(records.table("how_many_warps", "compiled"), n=512, warps=warps)
-    issue = compiled["all"] * warps / worked.ISSUED_PER_CLOCK
-    return {"lsu": worked.load_store_clocks(warps), "alu": worked.alu_clocks(warps), "issue": issue}
 
 
 def draw_lines(column: str, xaxis: dict, yaxis: dict, **setting: int) -> go.Figure:

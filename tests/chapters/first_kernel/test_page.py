@@ -10,7 +10,7 @@ from kernels.bench.hardware import H200
 from scripts import records
 from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
-from scripts.chapters.first_kernel.unit_clocks import clocks_by_hand
+from scripts.chapters.first_kernel.figures.all_units import clocks_by_hand
 from scripts.records import ROOT
 from tests.chapters.three_words import K, Q, S
 from tests.docs.page_text import DRAWINGS, drawing_text

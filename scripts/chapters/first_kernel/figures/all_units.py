@@ -6,7 +6,6 @@ from scripts import records
 from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
 from scripts.chapters.first_kernel.unit_bars import ONE_KEY, PRODUCTS, draw_bars, unit_times
-from scripts.chapters.first_kernel.unit_clocks import clocks_by_hand
 
 ALT = (
     "Seven bars on one scale that begins at zero. Memory, its cache and the units that multiply have short ones. Those "
@@ -28,3 +27,10 @@ def fp32_milliseconds() -> float:
     setting = {"n": worked.SHAPE[-1], "head_dim": worked.HEAD_DIM, "warps": worked.WARPS}
     (row,) = plot.rows_with(records.table("what_limits", "busy"), **setting)
     return row["time"] * row["fma"] / 100
+
+
+def clocks_by_hand(warps: int) -> dict[str, float]:
+    """Returns what each unit has to do for a pair, in texts of 512 words: by the column of the table."""
+    (compiled,) = plot.rows_with(records.table("how_many_warps", "compiled"), n=512, warps=warps)
+    issue = compiled["all"] * warps / worked.ISSUED_PER_CLOCK
+    return {"lsu": worked.load_store_clocks(warps), "alu": worked.alu_clocks(warps), "issue": issue}
