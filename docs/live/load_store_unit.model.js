@@ -20,7 +20,7 @@ function sum(results) {
 }
 
 /**
- * One warp's instructions in a pair. The score adds up the products of 128 numbers, which at most four warps hold; the
+ * One warp's instructions for a pair. The score adds up the products of 128 numbers, which at most four warps hold; the
  * weight is added up out of the row of scores, which all of them hold.
  * @param {number} warps @returns {Kind[]}
  */

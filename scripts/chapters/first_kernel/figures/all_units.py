@@ -8,18 +8,20 @@ from scripts.chapters.first_kernel import worked
 from scripts.chapters.first_kernel.unit_bars import ONE_KEY, PRODUCTS, draw_bars, unit_times
 
 ALT = (
-    "Seven bars on one scale that begins at zero. Memory, its cache and the units that multiply have short ones. Those "
-    "of the ALU, the schedulers and the load-store unit, worked out, come near that of one key at a time, which was "
-    "measured."
+    "Seven bars on one scale that begins at zero. Memory, its cache and the units that multiply have short ones. That "
+    "of the ALU, worked out, reaches to the middle, and those of the schedulers and the load-store unit come near that "
+    "of one key at a time, which was measured."
 )
 NAMES = {"alu": "ALU", "issue": "schedulers", "lsu": "LSU"}
 
 
 def figure() -> go.Figure:
     clocks = clocks_by_hand(worked.WARPS)
-    times = unit_times() | {"FP32 units": fp32_milliseconds()}
+    times = unit_times()
+    del times[PRODUCTS]
+    times["FP32 units"] = fp32_milliseconds()
     times |= {name: worked.milliseconds_of_clocks(clocks[unit]) for unit, name in NAMES.items()}
-    return draw_bars({name: time for name, time in times.items() if name != PRODUCTS}, ONE_KEY)
+    return draw_bars(times, ONE_KEY)
 
 
 def fp32_milliseconds() -> float:
