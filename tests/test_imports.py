@@ -30,7 +30,6 @@ SHARED = {
         "*.board_*",
         "*.facts",
         "*.steps",
-        "*.unit_bars",
         "*.unit_clocks",
     )
 }

@@ -63,7 +63,7 @@ def source_snippets(figure: str) -> set[str]:
     """The snippets whose records a figure draws."""
     path = figures.paths(ROOT)[figure]
     text = path.read_text()
-    for shared in ("steps", "unit_bars", "unit_clocks"):
+    for shared in ("steps", "unit_clocks"):
         if re.search(rf"import {shared}$|\.{shared} import", text, re.MULTILINE):
             text += (path.parents[1] / f"{shared}.py").read_text()
     return set(re.findall(r'records\.table\("(\w+)"', text))

@@ -141,7 +141,7 @@ def load_store_unit(board: Board) -> None:
         f"{sum(steps)}. Below, one thread with its {places} / {threads} = {places // threads} places. Four queues, one "
         f"for each warp, at a single door in a wall, the load-store unit, with a clock: 1 a clock. A pair is 2 · "
         f"{sum(steps)} + 2 = {each} for each warp, so {clocks} clocks. Behind the wall a room of its own that sleeps: "
-        f"multiply, {worked.fp32_milliseconds():.0f} ms."
+        f"multiply, {worked.milliseconds_of_clocks(worked.FP32_CLOCKS):.0f} ms."
     )
     board.erase(keep=STAYS)
     with board.group("tree"):
@@ -181,7 +181,7 @@ def load_store_unit(board: Board) -> None:
     with board.withhold():
         board.box(354, 10, 116, 50)
         board.write(412, 24, "multiply", 0.85)
-        board.write(412, 46, f"{worked.fp32_milliseconds():.0f} ms  zzz", 0.85)
+        board.write(412, 46, f"{worked.milliseconds_of_clocks(worked.FP32_CLOCKS):.0f} ms  zzz", 0.85)
 
 
 def queue_y(warp: int) -> float:

@@ -25,8 +25,9 @@ SUM_STEPS = (5, 2, 2, 2)  # a warp's instructions: shuffles, shared memory, shuf
 LSU_INSTRUCTIONS = 2 * sum(SUM_STEPS) + 2  # in a pair: two sums, and a load of the key and of the value
 LSU_CLOCKS = LSU_INSTRUCTIONS * WARPS  # it starts at best one in a clock
 PLACE_INSTRUCTIONS, LOOP_INSTRUCTIONS = 3, 10  # for the ALU: for each place of the row; of a warp's loops and addresses
-ALU_PER_CLOCK, ISSUED_PER_CLOCK = 2, 4  # instructions that the ALU starts, and the schedulers for all units
+ALU_PER_CLOCK = 2  # instructions that it starts
 HEAD_DIM, FP32_FLOP_PER_CLOCK = 128, 256  # of a key or a value; in a clock and SM, of the FP32 units
+FP32_CLOCKS = 4 * HEAD_DIM // FP32_FLOP_PER_CLOCK  # of a pair: each number of key and value is multiplied and added
 SHAPE = (  # of what is timed: texts, heads, queries, keys
     prefill_speed.TOKENS // prefill_speed.N,
     prefill_speed.WIDTH // HEAD_DIM,
@@ -94,9 +95,9 @@ def milliseconds_of_clocks(clocks: float) -> float:
     return PAIRS * clocks / SMS / GIGAHERTZ / 1e6
 
 
-def fp32_milliseconds() -> float:
-    """Returns how many milliseconds the FP32 units need for all products and their sums, of scores and of outputs."""
-    return milliseconds_of_clocks(4 * HEAD_DIM / FP32_FLOP_PER_CLOCK)
+def clocks_of_milliseconds(milliseconds: float) -> float:
+    """Returns for how many clocks of an SM a pair takes, if all pairs take so many milliseconds."""
+    return milliseconds / milliseconds_of_clocks(1)
 
 
 def number_text(number: float) -> str:

@@ -10,7 +10,6 @@ from kernels.bench.hardware import H200
 from scripts import records
 from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
-from scripts.chapters.first_kernel.figures.all_units import clocks_by_hand
 from scripts.records import ROOT
 from tests.chapters.three_words import K, Q, S
 from tests.docs.page_text import DRAWINGS, drawing_text
@@ -105,19 +104,19 @@ def test_the_drawn_row_holds_the_scores_of_the_first_word():
 
 
 def test_the_page_has_the_clocks_that_the_units_work():
-    page = (ROOT / "docs" / "chapters" / "first-kernel" / "index.md").read_text(encoding="utf-8")
-    flop = 4 * worked.HEAD_DIM  # a number of the key and one of the value: a multiplication and an addition each
-    lsu, alu = worked.LSU_CLOCKS, worked.alu_clocks(worked.WARPS)
-    assert f"| With four warps: {lsu} clocks at the LSU, and {flop // H200['fp32 lanes'].value} to multiply." in page
-    assert f"= **{lsu}** |" in page and f"= **{alu:.0f}** |" in page
-    assert f"= **{clocks_by_hand(worked.WARPS)['issue']:.0f}** |" in page, "the schedulers, from the compiled code"
-    assert f"= **{worked.milliseconds_of_clocks(lsu):.1f} ms**" in page
+    chapter = ROOT / "docs" / "chapters" / "first-kernel"
+    page, notes = (chapter.joinpath(name).read_text(encoding="utf-8") for name in ("index.md", "notes.md"))
+    assert H200["fp32 lanes"].value == worked.FP32_FLOP_PER_CLOCK
+    assert f"| With four warps: {worked.LSU_CLOCKS} clocks at the LSU, and {worked.FP32_CLOCKS} to multiply." in page
+    assert f"= **{worked.LSU_CLOCKS} clocks** |" in page and f"= **{worked.alu_clocks(1):.0f} clocks** |" in page
     for warps in (1, 2, 4, 8):
         alu, lsu = worked.alu_clocks(warps), worked.load_store_clocks(warps)
+        (compiled,) = plot.rows_with(records.table("how_many_warps", "compiled"), n=512, warps=warps)
         each = rf"[\d+ ]+ = {lsu // warps}"
-        assert re.search(
-            rf"^\| {warps} \| {each} \| 48 \+ \d+ = {alu:.0f} \| {warps} · {lsu // warps} = {lsu} \|", page, re.M
-        )
+        row = rf"^\| {warps} \| {each} \| {warps} · {lsu // warps} = {lsu} \| 48 \+ \d+ = {alu:.0f} \| {warps} · "
+        issued = rf"{compiled['all']} / 4 = {warps * compiled['all'] / 4:g} \|"
+        assert re.search(row + issued, notes, re.M)
+        assert warps == 2 or f" = {lsu} clocks" in page or f" = **{lsu} clocks**" in page
 
 
 @pytest.mark.parametrize("drawing", ["times", "times-wide"])

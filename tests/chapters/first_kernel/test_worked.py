@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from kernels.bench.cost import requested_bytes
+from kernels.bench.cost import attention_flops, requested_bytes
 from kernels.first import add, one_head
 from kernels.reference import attention
 from kernels.softmax import safe_softmax
@@ -104,11 +104,11 @@ def test_a_profiler_counts_the_instructions_that_are_predicted():
     assert worked.milliseconds_of_clocks(worked.LSU_CLOCKS) / busy["time"] == pytest.approx(busy["lsu"] / 100, abs=0.01)
 
 
-def test_to_multiply_takes_a_millisecond():
-    """The chapter's: 68.7 GFLOP, 256 a clock and SM."""
-    queries = worked.PAIRS // worked.SHAPE[-1]
-    assert 4 * queries * worked.SHAPE[-1] * worked.HEAD_DIM == pytest.approx(68.7e9, rel=1e-3)
-    assert worked.fp32_milliseconds() == pytest.approx(1.0, abs=0.05)
+def test_to_multiply_takes_two_clocks_of_a_pair():
+    texts, heads, queries, keys = worked.SHAPE
+    flop = attention_flops(queries, worked.HEAD_DIM, heads, texts)
+    assert flop / worked.PAIRS / worked.FP32_FLOP_PER_CLOCK == worked.FP32_CLOCKS == 2
+    assert queries == keys and worked.milliseconds_of_clocks(worked.FP32_CLOCKS) == pytest.approx(1.0, abs=0.05)
 
 
 def test_a_head_may_be_off_by_as_much_as_is_said():
