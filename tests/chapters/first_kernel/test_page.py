@@ -136,3 +136,20 @@ def test_the_drawn_sum_has_the_instructions_that_are_counted():
     assert f"{within} shuffles" in labels and f"{across} shuffles" in labels
     assert labels.count(f"{handed} write, read") == 2 and handed == back
     assert f"{sum(worked.SUM_STEPS)} for each" in labels
+
+
+def test_the_drawn_lines_have_all_that_a_pair_pays():
+    drawn = source("bill")
+    bars = [float(wide) for wide in re.findall(r'<rect x="190" y="\d+" width="([\d.]+)"', drawn)]
+    drawn_clocks = [(int(clocks), unit) for clocks, unit in re.findall(r">(\d+)</tspan> (LSU|ALU|FP32)</text>", drawn)]
+    assert bars == pytest.approx([2.25 * clocks for clocks, _ in drawn_clocks])
+    load, total = worked.WARPS, worked.WARPS * sum(worked.SUM_STEPS)
+    one_pass = worked.alu_clocks(0) / 2
+    assert drawn_clocks == [
+        *[(load, "LSU"), (1, "FP32"), (total, "LSU"), (one_pass, "ALU")],
+        *[(load, "LSU"), (one_pass, "ALU"), (total, "LSU"), (1, "FP32")],
+        (worked.alu_clocks(worked.WARPS) - worked.alu_clocks(0), "ALU"),
+    ]
+    sums = {unit: sum(clocks for clocks, drawn_unit in drawn_clocks if drawn_unit == unit) for _, unit in drawn_clocks}
+    assert sums == {"LSU": worked.LSU_CLOCKS, "FP32": worked.FP32_CLOCKS, "ALU": worked.alu_clocks(worked.WARPS)}
+    assert f"{sums['LSU']} LSU, {sums['ALU']:.0f} ALU, {sums['FP32']} FP32" in drawing_text("first-kernel-bill")

@@ -8,11 +8,12 @@ from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
 
 ALT = (
-    "Three groups of four bars on one scale that begins at zero, in clocks for a pair: a program with one warp, with "
-    "four and with eight. In each, bars for the ALU, the schedulers and the LSU, then the time, which ends behind all "
-    "three. One of them is dark: the ALU's with one warp, the LSU's with four and with eight."
+    "Three groups of five bars on one scale that begins at zero, in clocks for a pair: a program with one warp, with "
+    "four and with eight. In each, bars for the ALU, the schedulers, the LSU and its data path, then the time, which "
+    "ends behind all of them. One of them is dark: the ALU's with one warp, that of the LSU's data path with four and "
+    "with eight."
 )
-UNITS = {"alu": "ALU", "issue": "schedulers", "lsu": "LSU"}
+UNITS = {"alu": "ALU", "issue": "schedulers", "lsu": "LSU, starting", "data_path": "LSU, data path"}
 WARPS = {1: "one warp", 4: "four warps", 8: "eight warps"}
 
 
@@ -27,7 +28,7 @@ def figure() -> go.Figure:
         add_bar(fig, panel, plot.Style("time", "accent"), row["all"])
         fig.update_yaxes(plot.name_axis(title), row=panel, col=1)
     fig.update_xaxes(rangemode="tozero", visible=False)
-    return plot.finish(fig, 400, bargap=0.3, margin={"b": 4})
+    return plot.finish(fig, 420, bargap=0.3, margin={"b": 4})
 
 
 def add_bar(fig: go.Figure, panel: int, style: plot.Style, clocks: float) -> None:
