@@ -7,7 +7,8 @@ from scripts.chapters import plot
 
 LINES = {  # the column of the table -> its line
     "all": plot.Style("time", "accent"),
-    "lsu": plot.Style("LSU", "ink"),
+    "data_path": plot.Style("LSU, data path", "ink"),
+    "lsu": plot.Style("LSU, starting", "ink", symbol="circle-open"),
     "alu": plot.Style("ALU", "soft", symbol="square"),
     "issue": plot.Style("schedulers", "grey", symbol="diamond"),
 }

@@ -141,7 +141,7 @@ def changed_html(ran: bool = True) -> Markup:
 
 def source_of_number(record: Record) -> str:
     """Returns what a number rests on, for the reader who hovers over it."""
-    return f"measured on {machine_name(record.provenance)}, {day_text(record.provenance)}"
+    return f"{record.name}, measured on {machine_name(record.provenance)}, {day_text(record.provenance)}"
 
 
 def day_text(ran: dict) -> str:

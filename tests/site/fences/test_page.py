@@ -147,7 +147,7 @@ def fact(renderer, monkeypatch):
 def test_a_fact_that_says_what_its_record_says_tells_on_hover_what_it_rests_on(renderer, fact, mark):
     words = renderer.render_checked(f"In {mark}.").find(class_="hb-fact")
     assert " ".join(words.get_text().split()) == "all 2 rows"
-    assert words["title"] == "measured on NVIDIA H100, 1 November 2026"
+    assert words["title"] == "first, measured on NVIDIA H100, 1 November 2026"
 
 
 def test_a_caption_says_what_its_facts_say(renderer, fact):

@@ -91,7 +91,7 @@ def test_a_number_of_the_library(renderer, query, number):
 
 
 def test_a_number_says_on_hover_what_it_rests_on(renderer):
-    rests = "measured on NVIDIA H100, 1 November 2026"
+    rests = "first, measured on NVIDIA H100, 1 November 2026"
     assert renderer.render("`#!value first.others.n d`").span["title"] == rests
     bandwidth = H100["hbm bandwidth"]
     span = renderer.render('`#!value hardware.H100."hbm bandwidth" T .2f`').span

@@ -6,10 +6,10 @@ from scripts.chapters import plot
 from scripts.chapters.first_kernel.unit_clocks import draw_lines
 
 ALT = (
-    "A chart with both axes logarithmic: clocks for a pair over the words of a text. The LSU's line stays low. The "
-    "ALU's begins below it and rises across it, and that of the schedulers does, too. The line of the time keeps above "
-    "all: it's level at first, then it rises with the ALU's, and at the right end it is {fact=a_pair_in_a_long_row} as "
-    "high."
+    "A chart with both axes logarithmic: clocks for a pair over the words of a text. The LSU's two lines, for starting "
+    "instructions and for its data path, stay low. The ALU's begins below them and rises across them, and that of the "
+    "schedulers does, too. The line of the time keeps above all: it's level at first, then it rises with the ALU's, "
+    "and at the right end it is {fact=a_pair_in_a_long_row} as high."
 )
 TICKS = [256, 1024, 4096]  # few enough for a phone
 
