@@ -29,7 +29,7 @@ from scripts.chapters.first_kernel.worked import (
     number_text,
     percents,
     program_row,
-    vector,
+    vector_text,
 )
 
 CARD = ("load my query", "score each key", "normalize the row", "blend the values", "store the output")
@@ -164,7 +164,7 @@ def shares(board: Board, y: float, found: ProgramRow) -> None:
 
 
 def output(board: Board, y: float, found: ProgramRow) -> None:
-    board.write(RESULT_X, y, f"out {vector(found.output)}", 0.85, at="left")
+    board.write(RESULT_X, y, f"out {vector_text(found.output)}", 0.85, at="left")
 
 
 def one_head(board: Board) -> None:
@@ -173,7 +173,8 @@ def one_head(board: Board) -> None:
         f"On a sheet of paper, program 1, query {list(QUERIES[1])}: a row of four places, all minus infinity; under "
         f"it, key by key, the row after it, at last 1, 1, 2 and minus infinity. The exponentials, together "
         f"{mine.total:.3f}, the shares {percents(mine.shares)}, the values; the first share alone, among zeros, to be "
-        f"added up; the output {vector(mine.output)}. Below, the shares of program 0, and over them, on a strip of "
+        f"added up; the output {vector_text(mine.output)}. Below, the shares of program 0, and over them, on a strip "
+        "of "
         f"paper, the kernel's first loop: {' '.join(turn())} At the foot, to stay: to write one place, a new row; to "
         "read one, a sum."
     )
@@ -236,7 +237,7 @@ def padding(board: Board) -> None:
     board.step(
         "Below program 1's sheet the same row with 0 in its empty place, ringed: the exponentials add up to "
         f"{wrong.total:.3f}, the shares are {percents(wrong.shares)}, the last ringed, for nobody, the output "
-        f"{vector(wrong.output)}."
+        f"{vector_text(wrong.output)}."
     )
     board.erase("loop", "room's")
     in_places(board, WRONG_ROW_Y, [number_text(score) for score in wrong.scores])

@@ -21,7 +21,7 @@ from scripts.chapters.online_softmax.board_readers import (
     draw_what_is_left,
     write_line,
 )
-from scripts.chapters.online_softmax.worked import BLOCK, ROWS, SCORES, VALUES, WORDS, State, vector
+from scripts.chapters.online_softmax.worked import BLOCK, ROWS, SCORES, VALUES, WORDS, State, vector_text
 
 BARS_X, SHRUNK_BARS_X = 264, 402  # where the bars of the first block begin, and the shrunken ones
 
@@ -231,30 +231,30 @@ def draw_proof(board: Board) -> None:
 
 
 def draw_accumulators(board: Board, parts: list[State], after: list[State]) -> None:
-    states_text = "; ".join(f"{vector(state.accumulator)}, so far {vector(state.output)}" for state in after)
+    states_text = "; ".join(f"{vector_text(state.accumulator)}, so far {vector_text(state.output)}" for state in after)
     board.step(
-        f"Under each score its value: {vector(VALUES[0])} under the first three, {vector(VALUES[-1])} under the "
-        f"others. The table has two more columns, accumulator and so far, by blocks: {states_text}. Below, the second "
-        "and the third worked out, and the check: each accumulator adds up to ten times its sum."
+        f"Under each score its value: {vector_text(VALUES[0])} under the first three, {vector_text(VALUES[-1])} under "
+        f"the others. The table has two more columns, accumulator and so far, by blocks: {states_text}. Below, the "
+        "second and the third worked out, and the check: each accumulator adds up to ten times its sum."
     )
     board.erase("proof")
     for i, value in enumerate(VALUES):
-        board.write(TABLE_X + 47 + 136 * (i // BLOCK) + 60 * (i % BLOCK), 48, vector(value), 0.75)
+        board.write(TABLE_X + 47 + 136 * (i // BLOCK) + 60 * (i % BLOCK), 48, vector_text(value), 0.75)
     board.line((TABLE_X + 214, 36), (TABLE_X + 214, 56))
     draw_table_row(board, -1, ["accumulator", "so far"], skip=5)
     first, second, last = after
     shrunk = [second.factor * part for part in first.accumulator]
     x, y = last.accumulator
     lines = (
-        f"{second.factor:.3f} · {vector(first.accumulator)} = {vector(shrunk)}",
-        f"{vector(shrunk)} + {vector(parts[1].accumulator)} = {vector(second.accumulator)}",
-        f"{vector(second.accumulator)} + {vector(parts[2].accumulator)} = {vector(last.accumulator)}",
+        f"{second.factor:.3f} · {vector_text(first.accumulator)} = {vector_text(shrunk)}",
+        f"{vector_text(shrunk)} + {vector_text(parts[1].accumulator)} = {vector_text(second.accumulator)}",
+        f"{vector_text(second.accumulator)} + {vector_text(parts[2].accumulator)} = {vector_text(last.accumulator)}",
         f"check:  {x:.2f} + {y:.2f} = 10 · {last.running_sum:.3f}",
     )
     for i, indices in enumerate(((), (0, 1), (2,), (3,))):  # the lines worked out with each line of the table
         with board.withhold():
             if i < len(after):
-                draw_table_row(board, i, [vector(after[i].accumulator), vector(after[i].output)], skip=5)
+                draw_table_row(board, i, [vector_text(after[i].accumulator), vector_text(after[i].output)], skip=5)
             with board.group("work"):
                 for line in indices:
                     write_line(board, WORK_Y + 23 * line, lines[line], 0.8)

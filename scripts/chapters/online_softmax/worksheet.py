@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from scripts.chapters.online_softmax import worked
-from scripts.chapters.online_softmax.worked import SCORES, State, Values, block_states, running_states, vector
+from scripts.chapters.online_softmax.worked import SCORES, State, Values, block_states, running_states, vector_text
 from scripts.chapters.worksheets import Blank, Worksheet
 
 VALUES = ((10, 0), (0, 10))
@@ -53,7 +53,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
                 Blank(f"{line.state.factor:.3g}") if begin else "-",
                 Blank(sum_of(terms_of(scores[begin : begin + 2], line.state.running_max))),
                 Blank(step_text(begin > 0, *(f"{each.running_sum:.3f}" for each in line))),
-                Blank(step_text(begin > 0, *(vector(each.accumulator) for each in line))),
+                Blank(step_text(begin > 0, *(vector_text(each.accumulator) for each in line))),
             ]
             for begin, line in zip((0, 2, 4), lines, strict=True)
         ],
@@ -102,7 +102,7 @@ def merge_text(scores: Sequence[int], first: State) -> str:
 
 
 def output_text(state: State) -> str:
-    return f"{vector(state.accumulator)} ÷ {state.running_sum:.3f} = {vector(state.output)}"
+    return f"{vector_text(state.accumulator)} ÷ {state.running_sum:.3f} = {vector_text(state.output)}"
 
 
 def is_even(scores: Sequence[int], values: Values) -> bool:
@@ -121,12 +121,12 @@ def is_even(scores: Sequence[int], values: Values) -> bool:
             for exact, rounded in tables
             for a, b in zip(exact, rounded, strict=True)
         )
-        and all(vector(exact[-1].output) == vector(rounded[-1].output) for exact, rounded in tables)
+        and all(vector_text(exact[-1].output) == vector_text(rounded[-1].output) for exact, rounded in tables)
     )
 
 
 def printed_digits(state: State) -> tuple[str, str]:
-    return f"{state.running_sum:.3f}", vector(state.accumulator)
+    return f"{state.running_sum:.3f}", vector_text(state.accumulator)
 
 
 def lines_by_hand(scores: Sequence[int], values: Values, forget: bool = False) -> list[TableLine]:
