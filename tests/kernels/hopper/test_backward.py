@@ -18,7 +18,7 @@ from kernels.bench.profiling.launches import launches
 from kernels.flash.attention import flash_backward
 from kernels.hopper import attention as forward
 from kernels.hopper.attention import hopper_attention
-from kernels.hopper.backward import gradients as backward
+from kernels.hopper.backward import gradients as backward_module
 from kernels.hopper.backward.gradients import hopper_backward
 from tests.kernels.error_budget import gradient_budget_used
 from tests.kernels.flash.harness import CAUSAL, UGLY, VALUES, columns_first, every_other, inputs, sequence_first
@@ -35,7 +35,7 @@ def compiling_both():
     """Launches of either pass only compile, all at the same time, until the end of the block."""
     with pytest.MonkeyPatch.context() as patch, compiling(forward):
         for name in KERNELS:
-            patch.setattr(backward, name, Unlaunched(getattr(backward, name)))
+            patch.setattr(backward_module, name, Unlaunched(getattr(backward_module, name)))
         yield
 
 
@@ -133,7 +133,7 @@ def test_any_head_dim(head_dim, dtype, is_causal, device):
 def test_grouped_queries(key_heads, head_dim, is_causal, deterministic, device):
     """In a batch of 3; so few key heads that their query heads are shared out."""
     q, k, v = inputs(device, BF16, 150, 200, head_dim, batch=3, heads=6, key_heads=key_heads)
-    assert backward.splits_of(q, k, 128) == 6 // key_heads
+    assert backward_module.splits_of(q, k, 128) == 6 // key_heads
     assert largest_budget_used(q, k, v, is_causal=is_causal, enable_gqa=True, deterministic=deterministic) <= 1
 
 
@@ -388,7 +388,7 @@ def test_what_the_compiler_says(head_dim, deterministic, is_causal, device, monk
         return lambda *arguments: compiled_kernels.append(launch(*arguments))
 
     for name in ("launch_keys", "launch_queries"):
-        monkeypatch.setattr(backward, name, kept(getattr(backward, name)))
+        monkeypatch.setattr(backward_module, name, kept(getattr(backward_module, name)))
     tensors = arguments(*inputs(device, BF16, 300, 400, head_dim), is_causal=is_causal)
     hopper_backward(*tensors, is_causal=is_causal, deterministic=deterministic)
     assert len(compiled_kernels) == (1 if head_dim < 256 else 2)
@@ -398,7 +398,7 @@ def test_what_the_compiler_says(head_dim, deterministic, is_causal, device, monk
         command = [knobs.nvidia.ptxas.path, "--verbose", "--gpu-name=sm_90a", code, "--output-file", tmp_path / "cubin"]
         compiler_output = subprocess.run(command, check=True, capture_output=True, text=True).stderr
         assert "serialized" not in compiler_output
-        assert re.search(rf"setmaxnreg\.inc\S+\s+{backward.REGISTERS};", each.asm["ptx"])
+        assert re.search(rf"setmaxnreg\.inc\S+\s+{backward_module.REGISTERS};", each.asm["ptx"])
 
 
 # Bad input is named.
@@ -443,7 +443,7 @@ def test_bad_input_is_named(change, error, words, monkeypatch):
 @pytest.mark.parametrize("shape", [(0, 2, 5, 5), (2, 0, 5, 5), (2, 2, 0, 5), (2, 2, 5, 0)])
 def test_empty_gives_zeros(shape, monkeypatch):
     """Without a launch."""
-    monkeypatch.setattr(backward, "check_hopper", lambda *x: None)
+    monkeypatch.setattr(backward_module, "check_hopper", lambda *x: None)
     batch, heads, seq_q, seq_k = shape
     q, k = torch.randn(batch, heads, seq_q, 16).half(), torch.randn(batch, heads, seq_k, 16).half()
     for result, x in zip(hopper_backward(q, k, k, q, q.sum(-1).float(), q), (q, k, k), strict=True):
