@@ -28,7 +28,7 @@ from scripts.records.qualified_names import qualify_all
 from scripts.records.reader import Reader, record_path
 from scripts.records.root import ROOT, RecordError, text_of
 
-ROOMS = ("kernels", "snippets", "tests")
+FOLDERS = ("kernels", "snippets", "tests")
 
 
 class Renaming:
@@ -39,7 +39,7 @@ class Renaming:
         self._defined: set[str] = set()
         self._strings: list[tuple[str, str, str]] = []  # file, old text, new text
         files = [
-            {path.relative_to(root).as_posix() for room in ROOMS for path in (root / room).rglob("*.py")}
+            {path.relative_to(root).as_posix() for folder in FOLDERS for path in (root / folder).rglob("*.py")}
             for root in (old, new)
         ]
         files_moved = _moved_files(old, new, files[0] - files[1], files[1] - files[0])
@@ -116,7 +116,7 @@ class Renaming:
             if (other := came_from.setdefault(to, name)) != name:
                 raise RecordError(f"{_word(other)} and {_word(name)} are both called {_word(to)} now")
         if foreign := sorted({name for name in self.changed if ":" not in name} - self._defined):
-            raise RecordError(f"{foreign[0]} isn't defined in {', '.join(ROOMS)}: it can't be renamed there")
+            raise RecordError(f"{foreign[0]} isn't defined in {', '.join(FOLDERS)}: it can't be renamed there")
         for file, old, new in self._strings:
             if new not in (old, self.apply(old)):
                 raise RecordError(f"{file} has changed in more than names: {old!r} is now {new!r}")
@@ -201,7 +201,7 @@ def _outcomes(old: Path, new: Path, renaming: Renaming) -> list[str]:
 
 
 def main(commit: str) -> int:
-    archive = subprocess.run(["git", "archive", commit, *ROOMS], cwd=ROOT, capture_output=True)
+    archive = subprocess.run(["git", "archive", commit, *FOLDERS], cwd=ROOT, capture_output=True)
     if archive.returncode:
         print(f"stopped: {archive.stderr.decode().strip()}", file=sys.stderr)
         return 1
