@@ -90,7 +90,7 @@ def all_versions():
 
 
 def mutated_module(mistake, folder):
-    """The room kernels/hopper with this mistake, copied into the folder, whose name no other copy may have."""
+    """Copies kernels/hopper with this mistake into a folder of a new name; returns the copy's ``attention``."""
     assert any(mistake.right in text for text in TEXTS.values()), f"nothing to mistake: {mistake.right}"
     (folder / "backward").mkdir(parents=True)
     for name, text in (TEXTS | BACKWARD_TEXTS).items():

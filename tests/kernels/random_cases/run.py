@@ -104,7 +104,7 @@ def settle() -> None:
     warnings.simplefilter("ignore")
 
 
-def alone(forms: list[Form], seed: int, case: int) -> tuple[Form, dict, float, list[Failure]]:
+def run_again(forms: list[Form], seed: int, case: int) -> tuple[Form, dict, float, list[Failure]]:
     """One case again, with what is around it: its form, its settings, the round's share and what of it failed."""
     form, settings = settings_of(forms, seed, case // CASES)
     worst, failures = run(form, settings, seed, case // CASES)
