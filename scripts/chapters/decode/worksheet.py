@@ -9,9 +9,9 @@ from fractions import Fraction
 from scripts.chapters.worksheets import Blank, Worksheet
 
 
-def worksheet(draw: random.Random) -> Worksheet | None:
-    scores = [draw.randrange(4) for _ in range(4)]
-    is_left = [draw.choice((True, False)) for _ in scores]
+def worksheet(rng: random.Random) -> Worksheet | None:
+    scores = [rng.randrange(4) for _ in range(4)]
+    is_left = [rng.choice((True, False)) for _ in scores]
     total = sum(2**score for score in scores)
     halves = [partial_state(scores[at : at + 2], is_left[at : at + 2], total) for at in (0, 2)]
     tops = [max(scores[at : at + 2]) for at in (0, 2)]

@@ -11,8 +11,8 @@ ROWS = ((1, 0), (0, 1), (1, 1))
 VALUES = ((10, 0), (0, 10), (5, 5))
 
 
-def worksheet(draw: random.Random) -> Worksheet | None:
-    q, k, v = ([draw.choice(rows) for _ in range(3)] for rows in (ROWS, ROWS, VALUES))
+def worksheet(rng: random.Random) -> Worksheet | None:
+    q, k, v = ([rng.choice(rows) for _ in range(3)] for rows in (ROWS, ROWS, VALUES))
     rows, moved = [], False
     for query, (a, b) in enumerate(q, 1):
         dots = [a * c + b * d for c, d in k]

@@ -23,9 +23,9 @@ class TableLine(NamedTuple):
     state: State
 
 
-def worksheet(draw: random.Random) -> Worksheet | None:
-    scores = [draw.randrange(4) for _ in range(6)]
-    values = [draw.choice(VALUES) for _ in scores]
+def worksheet(rng: random.Random) -> Worksheet | None:
+    scores = [rng.randrange(4) for _ in range(6)]
+    values = [rng.choice(VALUES) for _ in scores]
     after, forgotten = (running_states(block_states(scores, values), forget) for forget in (False, True))
     fresh = sorted(scores) != sorted(SCORES)  # those are on the board
     moved = after[0].running_max < after[-1].running_max
