@@ -12,7 +12,7 @@ import torch
 from tests.kernels.random_cases import attention, formats, serving
 from tests.kernels.random_cases.rounds import CASES, Failure, Form, run, settings_of
 
-KEPT = 20  # failures
+KEPT_FAILURES = 20
 
 
 @dataclass
@@ -27,13 +27,13 @@ class Tally:
     def add(self, form: str, cases: int, worst: float, failures: list[Failure]) -> None:
         self.cases[form] = self.cases.get(form, 0) + cases
         self.worst[form] = max(self.worst.get(form, 0.0), worst)
-        self.failures = (self.failures + failures)[:KEPT]
+        self.failures = (self.failures + failures)[:KEPT_FAILURES]
         self.failed += len(failures)
 
     def merge(self, other: "Tally") -> None:
         for form in other.cases:
             self.add(form, other.cases[form], other.worst[form], [])
-        self.failures = (self.failures + other.failures)[:KEPT]
+        self.failures = (self.failures + other.failures)[:KEPT_FAILURES]
         self.failed += other.failed
 
 

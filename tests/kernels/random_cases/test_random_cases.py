@@ -112,7 +112,7 @@ def raising_attention(q, k, v, **options):
 
 def test_a_kernel_that_raises_is_a_failure_and_does_not_stop_the_others():
     found = runs.tally([FORMS[FORWARD]._replace(kernel=raising_attention)], 1, range(25))
-    assert found.failed == 25 and len(found.failures) == runs.KEPT
+    assert found.failed == 25 and len(found.failures) == runs.KEPT_FAILURES
     assert found.failures[0].used is None and "an illegal memory access" in found.failures[0].why
 
 
