@@ -89,15 +89,15 @@ def draw_readers(board: Board, parts: list[State]) -> None:
         board.write(400, 194, "(-∞, 0)", 0.95)
 
 
-def draw_demo_ticks(board: Board, after: list[State]) -> None:
+def draw_demo_ticks(board: Board, states: list[State]) -> None:
     board.step(
         "A tick behind each line of the table: the demo has printed the same numbers. Below, the maximum plus the "
-        f"logarithm of the sum, {after[-1].lse:.3f}."
+        f"logarithm of the sum, {states[-1].lse:.3f}."
     )
-    last = after[-1]
+    last = states[-1]
     with board.group("ticks"):
         with board.withhold():
-            for i in range(len(after)):
+            for i in range(len(states)):
                 board.write(467, FIRST_ROW_Y + ROW_HEIGHT * i, "✓", 0.85)
         with board.withhold():
             write_line(board, 258, f"{last.running_max:g} + ln {last.running_sum:.3f} = {last.lse:.3f}")

@@ -83,8 +83,8 @@ def sum_of(terms: Sequence[float]) -> str:
     return f"{' + '.join('1' if term == 1 else f'{term:.3f}' for term in terms)} = {sum(terms):.3f}"
 
 
-def step_text(worked: bool, kept: str, new: str, total: str) -> str:
-    return f"{kept} + {new} = {total}" if worked else total
+def step_text(worked: bool, rescaled: str, new: str, total: str) -> str:
+    return f"{rescaled} + {new} = {total}" if worked else total
 
 
 def reader_sums(scores: Sequence[int], first: State) -> tuple[float, float]:
