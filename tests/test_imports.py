@@ -10,8 +10,8 @@ import pytest
 
 from scripts.records import ROOT
 
-# Each room of kernels/ imports only from those further down; all import reference, multihead, softmax and checks.
-ROOM_ORDER = ("bench", "parallel", "dispatch", "serving", "hopper", "formats", "flash", "first")
+# Each folder of kernels/ imports only from those further down; all import reference, multihead, softmax and checks.
+FOLDER_ORDER = ("bench", "parallel", "dispatch", "serving", "hopper", "formats", "flash", "first")
 STANDARD = {"__future__", *sys.stdlib_module_names}
 REGISTRY = "kernels.bench.hardware"
 COUNTING_MODULES = {REGISTRY, "kernels.bench.cost", "kernels.bench.parallel.cost"}
@@ -35,13 +35,13 @@ SHARED = {
 }
 # Make records, on a GPU; what reads a record doesn't import them.
 MAKE_RECORDS = {f"scripts.records.{name}" for name in ("__main__", "processes", "record_snippet", "run_tracer")}
-# Grimp doesn't see what is run by its path or imported by name: these files, and what they may import of our rooms.
+# Grimp doesn't see what is run by its path or imported by name: these files, and what they may import of our packages.
 ALLOWED_IMPORTS = {
     "scripts/chapters/**/*.py": {"scripts.records", "scripts.facts", *SHARED, *COUNTING_MODULES},
     "scripts/chapters/**/demo.py": {*SHARED, "scripts.chapters.demo", "kernels", "torch", "triton"},
     "snippets/**/*.py": {"kernels", "torch", "triton"},
 }
-ROOMS = "kernels", "snippets", "scripts", "tests", "torch", "triton", ""  # "" is a relative import
+PACKAGES = "kernels", "snippets", "scripts", "tests", "torch", "triton", ""  # "" is a relative import
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def imported_modules(source: str) -> set[str]:
 
 
 def unexpected_imports(source: str, allowed: set[str]) -> set[str]:
-    found = in_packages(imported_modules(source), *ROOMS)
+    found = in_packages(imported_modules(source), *PACKAGES)
     return {module for module in found if not any(fnmatch(f"{module}.", f"{each}.*") for each in allowed)}
 
 
@@ -83,12 +83,12 @@ def test_kernels_import_torch_and_triton_and_one_another_towards_the_simpler(gra
     outside = {module for module in imports - STANDARD if not in_packages({module}, "kernels")}
     # IPython in Table.show(), in a notebook; flash_attn is a peer, which is measured where it is there.
     assert outside == {"torch", "triton", "IPython", "flash_attn"}
-    assert not graph.find_illegal_dependencies_for_layers(layers=ROOM_ORDER, containers={"kernels"})
+    assert not graph.find_illegal_dependencies_for_layers(layers=FOLDER_ORDER, containers={"kernels"})
 
 
 @pytest.mark.parametrize("module", ["kernels.checks", "kernels.reference", "kernels.multihead", "kernels.softmax"])
-def test_what_all_rooms_import_imports_none(graph, module):
-    assert not in_packages(transitive_imports(graph, module), *(f"kernels.{room}" for room in ROOM_ORDER))
+def test_what_all_folders_import_imports_none(graph, module):
+    assert not in_packages(transitive_imports(graph, module), *(f"kernels.{folder}" for folder in FOLDER_ORDER))
 
 
 @pytest.mark.parametrize("module", sorted(COUNTING_MODULES))
@@ -96,9 +96,9 @@ def test_what_figures_count_with_imports_no_torch(graph, module):
     assert not in_packages(transitive_imports(graph, module), "torch", "triton")
 
 
-@pytest.mark.parametrize("room", ["scripts.site", "scripts.facts", "scripts.records"])
-def test_what_builds_the_site_imports_of_our_rooms_the_registry_alone_and_no_torch(graph, room):
-    modules = ({room} | graph.find_descendants(room)) - MAKE_RECORDS
+@pytest.mark.parametrize("package", ["scripts.site", "scripts.facts", "scripts.records"])
+def test_what_builds_the_site_imports_of_kernels_the_registry_alone_and_no_torch(graph, package):
+    modules = ({package} | graph.find_descendants(package)) - MAKE_RECORDS
     found = modules.union(*map(graph.find_upstream_modules, modules))
     assert in_packages(found, "kernels", "torch", "triton", "scripts.chapters", "scripts.labs") == {REGISTRY}
     assert not found & MAKE_RECORDS
@@ -106,13 +106,13 @@ def test_what_builds_the_site_imports_of_our_rooms_the_registry_alone_and_no_tor
 
 def test_the_grader_of_the_labs_imports_no_solution(graph):
     found = transitive_imports(graph, "scripts.labs")
-    assert not in_packages(found, *(f"kernels.{room}" for room in ROOM_ORDER if room != "bench"))
+    assert not in_packages(found, *(f"kernels.{folder}" for folder in FOLDER_ORDER if folder != "bench"))
     assert not in_packages(found, "kernels.reference", "kernels.multihead", "kernels.softmax")
     assert not in_packages(found, "scripts.site", "scripts.chapters", "snippets", "tests")
 
 
 @pytest.mark.parametrize("files", ALLOWED_IMPORTS)
-def test_what_is_imported_by_name_imports_what_its_room_may(files):
+def test_what_is_imported_by_name_imports_what_its_folder_may(files):
     own_line = {file for other in ALLOWED_IMPORTS if len(other) > len(files) for file in ROOT.glob(other)}
     found = {
         file: unexpected_imports(file.read_text(), ALLOWED_IMPORTS[files]) for file in {*ROOT.glob(files)} - own_line

@@ -10,7 +10,9 @@ import yaml
 
 FILES = sorted((Path(__file__).parents[1] / ".github" / "workflows").iterdir())
 WORKFLOWS = {path.stem: yaml.safe_load(path.read_text()) for path in FILES}
-JOBS = {f"{name}, {job}": what for name, workflow in WORKFLOWS.items() for job, what in workflow["jobs"].items()}
+JOBS = {
+    f"{name}, {job}": settings for name, workflow in WORKFLOWS.items() for job, settings in workflow["jobs"].items()
+}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -38,7 +40,7 @@ def test_no_workflow_may_write_but_in_a_job_that_says_so(workflow):
 
 
 JOBS_RUNNING_CODE = [
-    job for job, what in JOBS.items() if any("make" in step.get("run", "").split() for step in what["steps"])
+    job for job, settings in JOBS.items() if any("make" in step.get("run", "").split() for step in settings["steps"])
 ]
 
 
@@ -55,8 +57,8 @@ def test_what_runs_the_code_can_write_nowhere(job):
     assert [step["with"]["persist-credentials"] for step in checkouts] == [False]
 
 
-def test_on_a_runner_of_ones_own_a_job_only_reads():
-    assert [job for job, what in JOBS.items() if "self-hosted" in what["runs-on"]] == ["record, record"]
+def test_a_job_on_a_self_hosted_runner_only_reads():
+    assert [job for job, settings in JOBS.items() if "self-hosted" in settings["runs-on"]] == ["record, record"]
     assert JOBS["record, record"]["permissions"] == {"contents": "read"}
 
 
@@ -67,9 +69,9 @@ def open_change(tmp_path):
     Returns the changed files by branch, and the calls of `gh`.
     """
     clone, artifact, programs = tmp_path / "clone", tmp_path / "temp" / "records", tmp_path / "bin"
-    who = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@localhost"}
-    who |= {"GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@localhost"}
-    environment = os.environ | who | {
+    identity = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@localhost"}
+    identity |= {"GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@localhost"}
+    environment = os.environ | identity | {
         "PATH": f"{programs}:{os.environ['PATH']}",
         "RUNNER_TEMP": str(tmp_path / "temp"),
         "GITHUB_WORKSPACE": str(clone),

@@ -10,8 +10,10 @@ import torch
 
 
 def language_patched_once_a_launch() -> None:
-    """Triton's interpreter patches ``triton.language`` at each call of a helper and looks through all of it, which is a
-    third of the time of kernels with helpers. Of each function once a launch does the same: nothing undoes it before.
+    """Makes Triton's interpreter patch ``triton.language`` once a launch for each function, not at each call.
+
+    It looks through all of the module each time, which takes a third of the time of kernels with helpers. Once is
+    enough: nothing undoes the patch before the launch ends.
     """
     from triton.runtime import interpreter
 

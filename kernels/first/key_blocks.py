@@ -17,7 +17,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kernels.first.check import check_contiguous_qkv, check_row
+from kernels.first.limits import check_contiguous_qkv, check_row
 
 BLOCK_K = 32  # keys of a block: a power of two
 

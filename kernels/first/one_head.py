@@ -12,7 +12,7 @@ import triton.language as tl
 from torch import Tensor
 
 from kernels.checks import REFERENCE, check_attention, check_no_gradient, check_runnable
-from kernels.first.check import LONGEST_ROW, check_contiguous
+from kernels.first.limits import LONGEST_ROW, check_contiguous
 
 ONE_KEY = "kernels.one_key_attention"
 

@@ -18,8 +18,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kernels.first.check import LONGEST_ROW as LONGEST_ROW
-from kernels.first.check import check_contiguous_qkv, check_row
+from kernels.first.limits import LONGEST_ROW as LONGEST_ROW
+from kernels.first.limits import check_contiguous_qkv, check_row
 
 
 def one_key_attention(

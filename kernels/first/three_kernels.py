@@ -17,7 +17,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kernels.first.check import check_contiguous_qkv
+from kernels.first.limits import check_contiguous_qkv
 from kernels.softmax import softmax_kernel
 
 BLOCK_Q = 64  # queries of a tile

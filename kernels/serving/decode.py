@@ -238,14 +238,14 @@ def merge(
     def prepare():
         batch, heads, new_tokens, head_dim = out.shape
         group = heads // cache.kv_heads
-        head_tiles = cache.kv_heads * triton.cdiv(group * new_tokens, rows)
+        query_tiles = cache.kv_heads * triton.cdiv(group * new_tokens, rows)
         arguments = (*tensors, programs, batch, cache.kv_heads, group, new_tokens)
         options = dict(
             HEAD_DIM=head_dim, PADDED_DIM=triton.next_power_of_2(head_dim), ROWS=rows,
-            BLOCK_K=block_k, PARTS=16 if batch * head_tiles < 128 else 4,  # few have many parts
+            BLOCK_K=block_k, PARTS=16 if batch * query_tiles < 128 else 4,  # fewer: more parts
             BATCH=triton.next_power_of_2(batch), USE_PDL=use_pdl, num_warps=1,
             **({"launch_pdl": True} if use_pdl else {}),
         )  # fmt: skip
-        return (batch * head_tiles, min(rows, group * new_tokens)), arguments, options
+        return (batch * query_tiles, min(rows, group * new_tokens)), arguments, options
 
     launch(merge_kernel, launch_entry, (programs, block_k, use_pdl), tensors, prepare)

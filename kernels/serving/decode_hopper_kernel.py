@@ -1,7 +1,8 @@
 """The decode kernel for Hopper: each warp reads keys of its own and has a softmax of its own.
 
-After the last tile of a key head, the program merges the results of its warps.
-``kernels.serving.decode`` says how the keys are shared out and how parts are merged.
+A *kv tile* is WARPS · BN keys and their values, a *query tile* up to ROWS of the queries that
+share a key head.  After the last kv tile of a query tile, the program merges the results of its
+warps.  ``kernels.serving.decode`` says how the keys are shared out and how parts are merged.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ def start_of(program, programs, tiles):
 
 
 @gluon.jit
-def my_piece(lengths, batch, head_tiles, TILE: gl.constexpr, BATCH: gl.constexpr):
-    """Returns what ``decode_kernel.my_piece`` does, counted in tiles in place of blocks."""
+def my_piece(lengths, batch, query_tiles, TILE: gl.constexpr, BATCH: gl.constexpr):
+    """Returns what ``decode_kernel.my_piece`` does, counted in kv tiles, not blocks."""
     sequences = gl.arange(0, BATCH, gl.BlockedLayout([1], [32], [gl.num_warps()], [0]))
     tiles = (gl.load(lengths + sequences, sequences < batch, 0) + (TILE - 1)) // TILE
-    ends = gl.associative_scan(tiles * head_tiles, 0, add)
+    ends = gl.associative_scan(tiles * query_tiles, 0, add)
     program, programs = gl.program_id(0), gl.num_programs(0)
     kv_tile = start_of(program, programs, gl.max(ends, 0))
     stop = start_of(program + 1, programs, gl.max(ends, 0))
@@ -69,31 +70,31 @@ def decode_hopper_kernel(
     ROWS: gl.constexpr, BN: gl.constexpr, WARPS: gl.constexpr, STAGES: gl.constexpr,
     BATCH: gl.constexpr,
 ):  # fmt: skip
-    """Reads its piece of all tiles of keys; writes finished rows, and parts of the others.
+    """Reads its piece of all kv tiles; writes finished rows, and parts of the others.
 
     keys, values, key_scales, value_scales: tensor descriptors, of 32-bit words
     BN: keys that a warp reads at a time   the rest: as in ``decode_kernel.decode_kernel``
     """
-    TILE: gl.constexpr = WARPS * BN
+    TILE: gl.constexpr = WARPS * BN  # keys of a kv tile
     mma: gl.constexpr = product_layout(WARPS)
     tensors = (keys, values, key_scales, value_scales)
     stages = make_stages(tensors, STAGES, TILE, HEAD_DIM, FORMAT)
     wait_for_earlier_kernel()
 
-    row_tiles = gl.cdiv(group * new_tokens, ROWS)
-    head_tiles = kv_heads * row_tiles
-    kv_tile, stop, sequence, sequence_begin = my_piece(lengths, batch, head_tiles, TILE, BATCH)
+    tiles_per_head = gl.cdiv(group * new_tokens, ROWS)
+    query_tiles = kv_heads * tiles_per_head
+    kv_tile, stop, sequence, sequence_begin = my_piece(lengths, batch, query_tiles, TILE, BATCH)
     first_kv_tile = kv_tile
-    tile_number = gl.to_tensor(0)  # tiles so far: number i is in stage i % STAGES
+    tile_number = gl.to_tensor(0)  # kv tiles so far: number i is in stage i % STAGES
     while kv_tile < stop:
         length = gl.load(lengths + sequence)
-        sequence_tiles = gl.cdiv(length, TILE)
-        if kv_tile < sequence_begin + sequence_tiles * head_tiles:
-            # One head tile's keys, as far as they are in my piece.  The first are on their way.
-            head_tile = (kv_tile - sequence_begin) // sequence_tiles
-            head, first_row = head_tile // row_tiles, head_tile % row_tiles * ROWS
-            begin = (kv_tile - sequence_begin) % sequence_tiles
-            count = gl.minimum(sequence_tiles - begin, stop - kv_tile)
+        sequence_kv_tiles = gl.cdiv(length, TILE)
+        if kv_tile < sequence_begin + sequence_kv_tiles * query_tiles:
+            # One query tile's keys, as far as they're in my piece.  The first are on their way.
+            query_tile = (kv_tile - sequence_begin) // sequence_kv_tiles
+            head, first_row = query_tile // tiles_per_head, query_tile % tiles_per_head * ROWS
+            begin = (kv_tile - sequence_begin) % sequence_kv_tiles
+            count = gl.minimum(sequence_kv_tiles - begin, stop - kv_tile)
             first = begin * TILE
             end = first + count * TILE
             pages = page_table + sequence.to(gl.int64) * pages_per_sequence
@@ -139,7 +140,7 @@ def decode_hopper_kernel(
             row = gl.arange(0, ROWS, gl.SliceLayout(1, output.type.layout))
             head_row = first_row + row
             row_mask = head_row < group * new_tokens
-            if count == sequence_tiles:
+            if count == sequence_kv_tiles:
                 query_head = (sequence * kv_heads + head) * group + head_row % group
                 query = query_head * new_tokens + head_row // group
                 store_rows(output, row_lse * LN_2, out, lse, query, row_mask)
@@ -147,7 +148,7 @@ def decode_hopper_kernel(
                 slot = 2 * gl.program_id(0) + (kv_tile != first_kv_tile).to(gl.int32)
                 store_rows(output, row_lse, part_out, part_lse, slot * ROWS + row, row_mask)
             kv_tile += count
-        if kv_tile == sequence_begin + sequence_tiles * head_tiles:
+        if kv_tile == sequence_begin + sequence_kv_tiles * query_tiles:
             sequence_begin = kv_tile
             sequence += 1
 
@@ -157,7 +158,7 @@ def attend_tile(
     queries, row_scale, visible_keys, first_key, tile, running_max, running_sum, accumulator,
     FORMAT: gl.constexpr,
 ):  # fmt: skip
-    """Returns running_max, running_sum and accumulator after one more tile, warp by warp.
+    """Returns running_max, running_sum and accumulator after one more kv tile, warp by warp.
 
     queries: [WARPS, HEAD_DIM, ROWS]   visible_keys: of each row   tile: of
     ``read_tile``   running_max: [WARPS, ROWS]   running_sum: [WARPS, BN, ROWS], not yet summed

@@ -53,7 +53,7 @@ def make_stages(
     tensors, STAGES: gl.constexpr, TILE: gl.constexpr, HEAD_DIM: gl.constexpr,
     FORMAT: gl.constexpr,
 ):  # fmt: skip
-    """Returns empty ``Stages`` for tiles of TILE keys, and of as many values."""
+    """Returns empty ``Stages`` for kv tiles: TILE keys, and as many values."""
     keys, values, key_scales, value_scales = tensors
     CHUNK_WORDS: gl.constexpr = keys.block_type.shape[0] * keys.block_type.shape[1]
     CHUNKS: gl.constexpr = STAGES * (TILE * words_per_row(FORMAT, HEAD_DIM) // CHUNK_WORDS)

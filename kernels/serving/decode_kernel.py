@@ -1,6 +1,6 @@
 """The portable decode kernels: one reads pieces of the cache, one merges the parts of a row.
 
-``kernels.serving.decode`` says how the keys are shared out, and launches both.  A *head tile*
+``kernels.serving.decode`` says how the keys are shared out, and launches both.  A *query tile*
 is a key head together with up to ROWS of the queries that share it.  Counts aren't compiled in,
 so a cache that grows compiles nothing new.
 """
@@ -37,14 +37,14 @@ def owner_of(block, programs, blocks):
 
 
 @triton.jit
-def my_piece(lengths, batch, head_tiles, BLOCK_K: tl.constexpr, BATCH: tl.constexpr):
+def my_piece(lengths, batch, query_tiles, BLOCK_K: tl.constexpr, BATCH: tl.constexpr):
     """Returns the first block of my piece, where it stops, its sequence, and where that begins.
 
-    Blocks are counted sequence by sequence, and within a sequence head tile by head tile.
+    Blocks are counted sequence by sequence, and within a sequence query tile by query tile.
     """
     sequences = tl.arange(0, BATCH)
     blocks = tl.cdiv(tl.load(lengths + sequences, sequences < batch, 0), BLOCK_K)
-    ends = tl.cumsum(blocks * head_tiles, 0)
+    ends = tl.cumsum(blocks * query_tiles, 0)
     program, programs = tl.program_id(0), tl.num_programs(0)
     block = start_of(program, programs, tl.max(ends, 0))
     stop = start_of(program + 1, programs, tl.max(ends, 0))
@@ -64,24 +64,26 @@ def decode_kernel(
     """Reads its piece of all blocks of keys; writes finished rows, and parts of the others.
 
     All tensors are pointers to contiguous ones, laid out as in ``KVCache`` and
-    ``decode_parts``.  Row r of a head tile is token r // group of query head r % group.
+    ``decode_parts``.  Row r of a query tile is token r // group of query head r % group.
     """
-    row_tiles = tl.cdiv(group * new_tokens, ROWS)
-    head_tiles = kv_heads * row_tiles
-    block, stop, sequence, sequence_begin = my_piece(lengths, batch, head_tiles, BLOCK_K, BATCH)
+    tiles_per_head = tl.cdiv(group * new_tokens, ROWS)
+    query_tiles = kv_heads * tiles_per_head
+    block, stop, sequence, sequence_begin = my_piece(
+        lengths, batch, query_tiles, BLOCK_K, BATCH
+    )
     first_block = block
     while block < stop:
         length = tl.load(lengths + sequence)
         sequence_blocks = tl.cdiv(length, BLOCK_K)
-        if block < sequence_begin + sequence_blocks * head_tiles:
-            # One head tile's blocks, as far as they are in my piece.
-            head_tile = (block - sequence_begin) // sequence_blocks
-            head = head_tile // row_tiles
+        if block < sequence_begin + sequence_blocks * query_tiles:
+            # One query tile's blocks, as far as they are in my piece.
+            query_tile = (block - sequence_begin) // sequence_blocks
+            head = query_tile // tiles_per_head
             begin = (block - sequence_begin) % sequence_blocks
             count = tl.minimum(sequence_blocks - begin, stop - block)
 
             # Its queries stay.  Row r sees all keys but those newer than its token.
-            row = head_tile % row_tiles * ROWS + tl.arange(0, ROWS)
+            row = query_tile % tiles_per_head * ROWS + tl.arange(0, ROWS)
             row_mask = row < group * new_tokens
             query_head = (sequence.to(tl.int64) * kv_heads + head) * group + row % group
             query = query_head * new_tokens + row // group
@@ -114,7 +116,7 @@ def decode_kernel(
                 part = slot * ROWS + tl.arange(0, ROWS)
                 store_rows(output, row_lse, part_out, part_lse, part, row_mask, HEAD_DIM)
             block += count
-        if block == sequence_begin + sequence_blocks * head_tiles:
+        if block == sequence_begin + sequence_blocks * query_tiles:
             sequence_begin = block
             sequence += 1
 
@@ -229,22 +231,22 @@ def merge_kernel(
     HEAD_DIM: tl.constexpr, PADDED_DIM: tl.constexpr, ROWS: tl.constexpr,
     BLOCK_K: tl.constexpr, PARTS: tl.constexpr, BATCH: tl.constexpr, USE_PDL: tl.constexpr,
 ):  # fmt: skip
-    """Merges the parts of one row of a head tile, PARTS at a time, into its output and lse."""
+    """Merges the parts of one row of a query tile, PARTS at a time, into its output and lse."""
     if USE_PDL:  # lets the next kernel start now; it waits where it needs our results
         tl.extra.cuda.gdc_launch_dependents()
-    row_tiles = tl.cdiv(group * new_tokens, ROWS)
-    head_tiles = kv_heads * row_tiles
-    sequence, head_tile = tl.program_id(0) // head_tiles, tl.program_id(0) % head_tiles
+    tiles_per_head = tl.cdiv(group * new_tokens, ROWS)
+    query_tiles = kv_heads * tiles_per_head
+    sequence, query_tile = tl.program_id(0) // query_tiles, tl.program_id(0) % query_tiles
     row = tl.program_id(1)
-    head_row = head_tile % row_tiles * ROWS + row
+    head_row = query_tile % tiles_per_head * ROWS + row
 
-    # Which blocks are this head tile's?  Which programs had the first and the last of them?
+    # Which blocks are this query tile's?  Which programs had the first and the last of them?
     sequences = tl.arange(0, BATCH)
     blocks = tl.cdiv(tl.load(lengths + sequences, sequences < batch, 0), BLOCK_K)
-    all_blocks = tl.sum(blocks, 0) * head_tiles
+    all_blocks = tl.sum(blocks, 0) * query_tiles
     own_blocks = tl.sum(tl.where(sequences == sequence, blocks, 0), 0)
-    first_block = tl.sum(tl.where(sequences < sequence, blocks, 0), 0) * head_tiles
-    first_block += head_tile * own_blocks
+    first_block = tl.sum(tl.where(sequences < sequence, blocks, 0), 0) * query_tiles
+    first_block += query_tile * own_blocks
     first_program = owner_of(first_block, programs, all_blocks)
     last_program = owner_of(first_block + own_blocks - 1, programs, all_blocks)
 
@@ -270,7 +272,9 @@ def merge_kernel(
                 )  # fmt: skip
 
         total = tl.where(total == 0.0, 1.0, total)
-        query_head = (sequence * kv_heads + head_tile // row_tiles) * group + head_row % group
+        query_head = (
+            sequence * kv_heads + query_tile // tiles_per_head
+        ) * group + head_row % group
         query = tl.cast(query_head * new_tokens + head_row // group, tl.int64)
         output = (output / total).to(out.dtype.element_ty)
         dimension = tl.arange(0, PADDED_DIM)

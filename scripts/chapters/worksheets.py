@@ -1,7 +1,7 @@
 """Makes worksheets: the examples worked by hand with fresh numbers, without the key, and with it.
 
-A chapter's own script, ``online_softmax/worksheet.py``, has a function ``worksheet(draw)`` that takes its numbers
-from ``draw``, a ``random.Random``, and returns a ``Worksheet``, or None where they do not come out evenly: with what is
+A chapter's own script, ``online_softmax/worksheet.py``, has a function ``worksheet(rng)`` that takes its numbers
+from ``rng``, a ``random.Random``, and returns a ``Worksheet``, or None where they do not come out evenly: with what is
 printed a hand must come to the very digits of the key, and these must be few.  The library checks each in the tests.
 """
 
@@ -114,9 +114,9 @@ def make(chapter: str, seed: str) -> Worksheet:
     if chapter not in chapters():
         raise ValueError(f"{chapter!r} has no worksheet; there are: {', '.join(chapters())}")
     script = import_module(f"scripts.chapters.{chapter.replace('-', '_')}.worksheet")
-    draw = random.Random(f"{chapter} {seed}")
+    rng = random.Random(f"{chapter} {seed}")
     for _ in range(TRIES):
-        if found := script.worksheet(draw):
+        if found := script.worksheet(rng):
             return found
     raise ValueError(f"{chapter}: in {TRIES} tries no numbers came out evenly")
 

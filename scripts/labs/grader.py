@@ -135,8 +135,8 @@ def main(slug: str, file: str, verdict: str, trace: str, case: str) -> None:
         import triton.runtime.interpreter  # noqa: F401, it takes seconds on a busy machine, which are not the reader's
     with open(trace, "w") as trace_file, memory_limited() if in_interpreter else contextlib.nullcontext():
 
-        def note_case(task, tried) -> None:
-            Path(case).write_text(f"{task.function}: {tried.name}")
+        def note_case(task, graded_case) -> None:
+            Path(case).write_text(f"{task.function}: {graded_case.name}")
             if not in_interpreter:
                 faulthandler.dump_traceback_later(limit_seconds(), exit=True, file=trace_file)
 

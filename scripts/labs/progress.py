@@ -35,8 +35,8 @@ def digest(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def state_text(folder: Path, info: LabInfo, progress: dict[str, dict]) -> str:
-    """The state of a lab for the table, in a few words."""
+def status_of(folder: Path, info: LabInfo, progress: dict[str, dict]) -> str:
+    """The status of a lab for the table, in a few words."""
     file, entry = folder / info.file, progress.get(info.slug, {"tries": 0, "passed": ""})
     if not file.is_file():
         return "no file"
@@ -52,11 +52,11 @@ def state_text(folder: Path, info: LabInfo, progress: dict[str, dict]) -> str:
 def table(folder: Path, labs: list[LabInfo]) -> str:
     """A line a lab, and how many are passed."""
     progress, chapter_names = read(folder), chapters()
-    states = [state_text(folder, info, progress) for info in labs]
+    statuses = [status_of(folder, info, progress) for info in labs]
     width = max(len(info.title) for info in labs)
-    lines = [f" N  {'lab':{width}}  chapter  minutes  state"]
-    for info, state in zip(labs, states, strict=True):
+    lines = [f" N  {'lab':{width}}  chapter  minutes  status"]
+    for info, status in zip(labs, statuses, strict=True):
         chapter = chapter_names.index(info.chapter) or "primer"  # which is chapter 0
-        lines.append(f"{info.number:2d}  {info.title:{width}}  {chapter!s:>7}  {info.minutes:7d}  {state}")
-    passed = states.count("passed")
+        lines.append(f"{info.number:2d}  {info.title:{width}}  {chapter!s:>7}  {info.minutes:7d}  {status}")
+    passed = statuses.count("passed")
     return "\n".join([*lines, f"{passed} of {len(labs)} passed."])

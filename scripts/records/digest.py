@@ -13,8 +13,8 @@ from pathlib import Path
 
 from scripts.records.root import RecordError, text_of
 
-HASHED_ROOMS = ("kernels", "tests")
-DOTTED_NAME = re.compile(rf"\b(?:{'|'.join(HASHED_ROOMS)})(?:\.\w+)+")
+HASHED_FOLDERS = ("kernels", "tests")
+DOTTED_NAME = re.compile(rf"\b(?:{'|'.join(HASHED_FOLDERS)})(?:\.\w+)+")
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 VERSIONED_FIELDS = {
@@ -116,8 +116,8 @@ class Modules:
 
     def __init__(self, root: Path):
         self.files: dict[str, Path] = {}
-        for room in HASHED_ROOMS:
-            for path in sorted((root / room).rglob("*.py")):
+        for folder in HASHED_FOLDERS:
+            for path in sorted((root / folder).rglob("*.py")):
                 parts = path.relative_to(root).with_suffix("").parts
                 if not path.name.startswith("."):
                     self.files[".".join(parts[:-1] if path.stem == "__init__" else parts)] = path
@@ -188,7 +188,7 @@ def imported_names(source: str) -> frozenset[str]:
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in not_run:
             names |= {*DOTTED_NAME.findall(node.value)}
         elif isinstance(node, ast.Import):
-            names |= {f"{alias.name}.*" if alias.name in HASHED_ROOMS else alias.name for alias in node.names}
+            names |= {f"{alias.name}.*" if alias.name in HASHED_FOLDERS else alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            names |= {f"{node.module}.{each.name}" for each in node.names} | ({str(node.module)} - {*HASHED_ROOMS})
-    return frozenset(name for name in names if name.partition(".")[0] in HASHED_ROOMS)
+            names |= {f"{node.module}.{each.name}" for each in node.names} | ({str(node.module)} - {*HASHED_FOLDERS})
+    return frozenset(name for name in names if name.partition(".")[0] in HASHED_FOLDERS)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from nbformat import NotebookNode
 
 from scripts.records import record_file
-from scripts.records.digest import HASHED_ROOMS, Modules, short_hash
+from scripts.records.digest import HASHED_FOLDERS, Modules, short_hash
 from scripts.records.record_file import Record, rerun_command
 from scripts.records.root import ROOT, Missing, RecordError, Stale, text_of
 from scripts.records.snippets import Snippet, is_code, paths, snippet
@@ -98,7 +98,7 @@ class Reader:
         # A run doesn't depend on a module that it doesn't reach today: if all that it reaches is as it was, it didn't
         # reach that one then either.
         all_names = recorded.keys() | current.keys()
-        relevant = {name for name in all_names if name in current or name.partition(".")[0] not in HASHED_ROOMS}
+        relevant = {name for name in all_names if name in current or name.partition(".")[0] not in HASHED_FOLDERS}
         changed = tuple(sorted(name for name in relevant if recorded.get(name) != current.get(name)))
         if not changed:
             return Inspection(record, None)

@@ -2,7 +2,8 @@
 
 Compares kernels/, snippets/ and tests/ of a commit with today's. If they differ only in names of their own, each
 renamed everywhere alike, then whatever was current at that commit gets today's hashes and names, and needs no GPU.
-Otherwise it says where they differ, and nothing is written. Files may not move. What a module defines may be renamed
+Otherwise it says where they differ, and nothing is written. A module of kernels/ may get another name within its
+folder, if nothing in it changes then; no other file may move. What a module defines may be renamed
 there and in its imports alone, a parameter that no call names in its function alone, a fixture with its tests; any
 other parameter, and an attribute, wherever it's written. Run the tests as well: only they see a module's name that is
 reached otherwise, by `getattr` or as an attribute of a variable, and a method that an object from elsewhere shares.
@@ -27,7 +28,7 @@ from scripts.records.qualified_names import qualify_all
 from scripts.records.reader import Reader, record_path
 from scripts.records.root import ROOT, RecordError, text_of
 
-ROOMS = ("kernels", "snippets", "tests")
+FOLDERS = ("kernels", "snippets", "tests")
 
 
 class Renaming:
@@ -38,19 +39,22 @@ class Renaming:
         self._defined: set[str] = set()
         self._strings: list[tuple[str, str, str]] = []  # file, old text, new text
         files = [
-            {path.relative_to(root).as_posix() for room in ROOMS for path in (root / room).rglob("*.py")}
+            {path.relative_to(root).as_posix() for folder in FOLDERS for path in (root / folder).rglob("*.py")}
             for root in (old, new)
         ]
-        if differing := sorted(files[0] ^ files[1]):
-            raise RecordError(f"{differing[0]} is on one side alone: a renaming moves no files")
+        files_moved = _moved_files(old, new, files[0] - files[1], files[1] - files[0])
+        self.moves = {_module_of(file): _module_of(to) for file, to in files_moved.items()}
+        if differing := sorted((files[0] ^ files[1]) - {*files_moved, *files_moved.values()}):
+            raise RecordError(f"{differing[0]} is on one side alone, and no renamed module of kernels/")
         trees = [
-            {_module_of(file): significant_tree(text_of(root / file)) for file in sorted(files[0])}
-            for root in (old, new)
+            {_module_of(file): significant_tree(text_of(root / file)) for file in sorted(of_root)}
+            for root, of_root in zip((old, new), files, strict=True)
         ]
         for of_root in trees:
             qualify_all(of_root)
         for file in sorted(files[0]):
-            self._compare(file, *(of_root[_module_of(file)] for of_root in trees))
+            module = _module_of(file)
+            self._compare(file, trees[0][module], trees[1][self.moves.get(module, module)])
         self.changed = {name: to for name, to in self.names.items() if name != to}
         self._new_words = self._renamed_words()
         self._refuse_unsafe()
@@ -67,7 +71,7 @@ class Renaming:
         meanings: dict[str, set[str]] = {}
         for name, to in self.names.items():
             meanings.setdefault(_word(name), set()).add(_word(to))
-        words = {word: to for word, (to, *others) in meanings.items() if to != word and not others}
+        words = {word: to for word, (to, *others) in meanings.items() if to != word and not others} | self.moves
         for name, to in self.changed.items():
             if ":" in name:
                 words |= {name: to, name.replace(":", "."): to.replace(":", ".")}
@@ -94,6 +98,8 @@ class Renaming:
             for pair in _paired(old, new):
                 self._compare(file, *pair)
         elif isinstance(old, str) and isinstance(new, str):  # a name, perhaps a dotted one
+            module, colon, name = old.partition(":")
+            old = self.moves.get(module, module) + colon + name
             is_qualified = ":" in old or ":" in new
             for name, to in [(old, new)] if is_qualified else zip_longest(old.split("."), new.split(".")):
                 if is_qualified and name.rpartition(":")[0] != to.rpartition(":")[0]:
@@ -110,10 +116,22 @@ class Renaming:
             if (other := came_from.setdefault(to, name)) != name:
                 raise RecordError(f"{_word(other)} and {_word(name)} are both called {_word(to)} now")
         if foreign := sorted({name for name in self.changed if ":" not in name} - self._defined):
-            raise RecordError(f"{foreign[0]} isn't defined in {', '.join(ROOMS)}: it can't be renamed there")
+            raise RecordError(f"{foreign[0]} isn't defined in {', '.join(FOLDERS)}: it can't be renamed there")
         for file, old, new in self._strings:
             if new not in (old, self.apply(old)):
                 raise RecordError(f"{file} has changed in more than names: {old!r} is now {new!r}")
+
+
+def _moved_files(old: Path, new: Path, old_names: set[str], new_names: set[str]) -> dict[str, str]:
+    """Returns the modules of kernels/ whose name alone has changed, each with its new name."""
+    moved = {}
+    for file in (file for file in old_names if file.startswith("kernels/")):
+        tree = ast.dump(significant_tree(text_of(old / file)))
+        beside = [to for to in new_names if Path(to).parent == Path(file).parent]
+        same = [to for to in beside if ast.dump(significant_tree(text_of(new / to))) == tree]
+        if len(same) == 1 and same[0] not in moved.values():
+            moved[file] = same[0]
+    return moved
 
 
 def _module_of(file: str) -> str:
@@ -183,7 +201,7 @@ def _outcomes(old: Path, new: Path, renaming: Renaming) -> list[str]:
 
 
 def main(commit: str) -> int:
-    archive = subprocess.run(["git", "archive", commit, *ROOMS], cwd=ROOT, capture_output=True)
+    archive = subprocess.run(["git", "archive", commit, *FOLDERS], cwd=ROOT, capture_output=True)
     if archive.returncode:
         print(f"stopped: {archive.stderr.decode().strip()}", file=sys.stderr)
         return 1
@@ -195,7 +213,7 @@ def main(commit: str) -> int:
         except RecordError as error:
             print(f"stopped: {error}", file=sys.stderr)
             return 1
-    for name, to in renaming.changed.items():
+    for name, to in (renaming.moves | renaming.changed).items():
         print(f"{name} is now {_word(to)}")
     print(f"{len(rewritten)} records and outcomes have today's hashes")
     return 0

@@ -14,7 +14,7 @@ import time
 import traceback
 from pathlib import Path
 
-code_read_at = time.time()  # when the rooms of code were last looked at
+code_read_at = time.time()  # when we last looked for changed code
 
 
 def on_startup(command, dirty):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from scripts.standalone.self_check import KERNELS, Kernel, main_block
 
-CHECK_MODULES = ("kernels.checks", "kernels.first.check")
+CHECK_MODULES = ("kernels.checks", "kernels.first.limits")
 FILE_HEAD = '''"""{title}
 
 Made from {module} of {name}. It needs torch and triton alone, and leaves out

@@ -23,7 +23,7 @@ NUMBER = re.compile(r"(?<![\w.])-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
 
 
 def numbers(text: str) -> set[str]:
-    return {found.replace(",", "") for found in NUMBER.findall(text.replace("\N{MINUS SIGN}", "-"))}
+    return {number.replace(",", "") for number in NUMBER.findall(text.replace("\N{MINUS SIGN}", "-"))}
 
 
 @cache
@@ -33,12 +33,12 @@ def board_and_known(name: str) -> tuple[set[str], set[str], list[float]]:
     reader = Reader(earlier=is_unchecked(page))
     table, rows = Record.table, []
 
-    def noting_table(record: Record, name: str) -> list[dict]:
-        found = table(record, name)
-        rows.extend(found)
-        return found
+    def noted_table(record: Record, name: str) -> list[dict]:
+        rows_of_table = table(record, name)
+        rows.extend(rows_of_table)
+        return rows_of_table
 
-    with reader.track_reads(), mock.patch.object(Record, "table", noting_table):
+    with reader.track_reads(), mock.patch.object(Record, "table", noted_table):
         written = board_numbers(name)
     recorded = [value for row in rows for value in row.values() if isinstance(value, int | float)]
     folder = name.replace("-", "_")
@@ -83,9 +83,12 @@ def test_each_number_of_a_board_is_known(name):
 
 
 def test_a_number_with_another_last_digit_is_found():
-    found = changed = 0
+    found_count = changed_count = 0
     for name in SHEETS:
         written, known, recorded = board_and_known(name)
         other = {number[:-1] + str((int(number[-1]) + 3) % 10) for number in written if len(number) > 2}
-        found, changed = found + len(unknown_numbers(other, known, recorded)), changed + len(other)
-    assert found >= 0.7 * changed > 100  # a record has many numbers, and two digits are soon among them
+        found_count, changed_count = (
+            found_count + len(unknown_numbers(other, known, recorded)),
+            changed_count + len(other),
+        )
+    assert found_count >= 0.7 * changed_count > 100  # a record has many numbers, and two digits are soon among them

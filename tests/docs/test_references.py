@@ -100,10 +100,10 @@ def test_an_entry_names_those_who_cite_it():
             assert not chapters | modules, f"docs/references.md: {address} is cited, it belongs to a group above"
             continue
         assert chapters, f"docs/references.md: no chapter cites {address}"
-        named = {*re.findall(r"\(chapters/([\w-]+)/index\.md\)", item)}
-        assert named == chapters, f"docs/references.md: {chapters} cite {address}, its line links {named}"
-        named = {*re.findall(r"\(api\.md#(kernels[\w.]*)\)", item)}
-        assert named == modules, f"docs/references.md: {modules} cite {address}, its line links {named}"
+        linked = {*re.findall(r"\(chapters/([\w-]+)/index\.md\)", item)}
+        assert linked == chapters, f"docs/references.md: {chapters} cite {address}, its line links {linked}"
+        linked = {*re.findall(r"\(api\.md#(kernels[\w.]*)\)", item)}
+        assert linked == modules, f"docs/references.md: {modules} cite {address}, its line links {linked}"
 
 
 def test_an_entry_has_an_anchor_of_its_own():

@@ -44,7 +44,7 @@ def test_an_equation_is_computed(right, wrong):
 
 
 @pytest.mark.parametrize(
-    "text, said",
+    "text, result",
     [
         ("64 · 8192 · 4 bytes = 3 MiB", "2 MiB, not 3 MiB"),
         ("64 · 8192 · 4 = 3 MiB", "2 MiB, not 3 MiB"),
@@ -54,9 +54,9 @@ def test_an_equation_is_computed(right, wrong):
         ("[1, 2] · 2 = [2, 5] GB", "[2, 4] GB, not [2, 5] GB"),
     ],
 )
-def test_what_it_comes_to_is_said_in_the_unit_of_the_page(text, said):
+def test_what_it_comes_to_is_said_in_the_unit_of_the_page(text, result):
     (found,) = equations(text)
-    assert found.wrong.endswith(f" is {said}")
+    assert found.wrong.endswith(f" is {result}")
 
 
 @pytest.mark.parametrize("text", FREE)

@@ -131,7 +131,7 @@ def range_of(low, high):
 
 
 @pytest.mark.parametrize(
-    "ratio, wanted",
+    "ratio, expected",
     [
         (range_of(0.49, 0.52), "about half the time of"),
         (range_of(0.91, 0.953), "91 to 96 % of the time of"),
@@ -141,30 +141,30 @@ def range_of(low, high):
         (range_of(0.97, 1.03), None),
     ],
 )
-def test_a_range_becomes_the_most_precise_words_that_hold_for_all_of_it(ratio, wanted):
-    if wanted:
-        assert phrases.time_comparison(ratio) == wanted
+def test_a_range_becomes_the_most_precise_words_that_hold_for_all_of_it(ratio, expected):
+    if expected:
+        assert phrases.time_comparison(ratio) == expected
     else:
         with pytest.raises(phrases.NoPhrase, match="too close to call; range_of_ratios"):
             phrases.time_comparison(ratio)
 
 
-@pytest.mark.parametrize("low, wanted", [(130.6, "130"), (99.9, "99"), (1999, "1900"), (9.9, None)])
-def test_a_large_multiple_is_one_that_it_surely_exceeds(low, wanted):
-    if wanted:
-        assert phrases.lower_bound(range_of(low, 1.3 * low)) == f"more than {wanted} times"
+@pytest.mark.parametrize("low, expected", [(130.6, "130"), (99.9, "99"), (1999, "1900"), (9.9, None)])
+def test_a_large_multiple_is_one_that_it_surely_exceeds(low, expected):
+    if expected:
+        assert phrases.lower_bound(range_of(low, 1.3 * low)) == f"more than {expected} times"
     else:
         with pytest.raises(phrases.NoPhrase, match=r"rough_multiple .* range_of_ratios"):
             phrases.lower_bound(range_of(low, 1.3 * low))
 
 
 @pytest.mark.parametrize(
-    "low, high, wanted",
+    "low, high, expected",
     [(5.8, 7, "six"), (6.8, 7.2, "seven"), (8.9, 9.2, "nine"), (9.6, 10.4, "ten"), (10.9, 12.1, None), (1, 1.9, None)],
 )
-def test_a_rough_multiple_is_the_nearest(low, high, wanted):
-    if wanted:
-        assert phrases.rough_multiple(range_of(low, high)) == f"roughly {wanted} times"
+def test_a_rough_multiple_is_the_nearest(low, high, expected):
+    if expected:
+        assert phrases.rough_multiple(range_of(low, high)) == f"roughly {expected} times"
     else:
         with pytest.raises(phrases.NoPhrase, match=r"none of 2, 3, .*, 100; range_of_ratios"):
             phrases.rough_multiple(range_of(low, high))
@@ -177,10 +177,10 @@ def test_wins_and_losses_count_what_is_sure():
         phrases.wins_and_losses(ratios[2:4], "settings")
 
 
-@pytest.mark.parametrize("measured, wanted", [(100, "to the byte"), (100.3, "to 0.3 %"), (110, None)])
-def test_two_counts_agree_or_one_is_more(measured, wanted):
-    if wanted:
-        assert phrases.agreement([(measured, 100)], "one", "other", "byte") == f"one and other agree {wanted}"
+@pytest.mark.parametrize("measured, expected", [(100, "to the byte"), (100.3, "to 0.3 %"), (110, None)])
+def test_two_counts_agree_or_one_is_more(measured, expected):
+    if expected:
+        assert phrases.agreement([(measured, 100)], "one", "other", "byte") == f"one and other agree {expected}"
     else:
         with pytest.raises(phrases.NoPhrase, match=r"differ by up to 10\.0 %; quantity_comparison"):
             phrases.agreement([(measured, 100)], "one", "other", "byte")

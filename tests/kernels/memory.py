@@ -18,7 +18,7 @@ def room_for(gigabytes: float) -> None:
         pytest.skip(f"needs {gigabytes} GB of a GPU's memory, {free:.1f} GB are free")
 
 
-def in_the_middle(x: torch.Tensor) -> torch.Tensor:
+def between_zeros(x: torch.Tensor) -> torch.Tensor:
     """The same numbers, with as many zeros before them and behind them in memory."""
     room = torch.cat([torch.zeros_like(x).flatten(), x.flatten(), torch.zeros_like(x).flatten()])
     return room[x.numel() : 2 * x.numel()].view(x.shape)
@@ -52,7 +52,7 @@ def recorded_reads() -> Iterator[list[np.ndarray]]:
 
 
 def reads_outside(addresses: list[np.ndarray], x: torch.Tensor) -> int:
-    """How many of them lie beside a tensor that ``in_the_middle`` made; there must be some that lie in it."""
+    """How many of them lie beside a tensor that ``between_zeros`` made; there must be some that lie in it."""
     read, size = np.concatenate(addresses), x.numel() * x.element_size()
     from_start = read.astype(np.int64) - x.data_ptr()
     assert ((from_start >= 0) & (from_start < size)).any()

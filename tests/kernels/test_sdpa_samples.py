@@ -23,7 +23,7 @@ FP32, FP16, BF16 = torch.float32, torch.float16, torch.bfloat16
 DTYPES = pytest.mark.parametrize("dtype", [FP32, FP16, pytest.param(BF16, marks=pytest.mark.gpu)])
 CAUSAL = pytest.mark.parametrize("is_causal", [False, True], ids=["full", "causal"])
 
-# Of queries and of keys; those of one dimension less have got a batch or a head, to which PyTorch broadcasts them.
+# Shapes of q, and of k and v.  PyTorch's with a dimension less have got the batch or the head that it broadcasts to.
 SHAPES = {"batch": [(4, 1, 3, 8), (4, 1, 6, 8)], "heads": [(4, 4, 3, 8), (4, 4, 6, 8)]}
 SHAPES["one query for all"] = [(1, 4, 3, 8), (4, 4, 6, 8)]
 SAMPLES = pytest.mark.parametrize("sample", SHAPES)
@@ -32,8 +32,8 @@ SAMPLES = pytest.mark.parametrize("sample", SHAPES)
 def inputs(sample, dtype, device):
     """As torch.testing._internal.common_methods_invocations makes them: evenly from -9 to 9."""
     torch.manual_seed(7)
-    of_queries, of_keys = SHAPES[sample]
-    q, k, v = (make_tensor(shape, dtype=dtype, device="cpu") for shape in (of_queries, of_keys, of_keys))
+    q_shape, kv_shape = SHAPES[sample]
+    q, k, v = (make_tensor(shape, dtype=dtype, device="cpu") for shape in (q_shape, kv_shape, kv_shape))
     return [x.to(device) for x in (q.expand(len(k), -1, -1, -1).contiguous(), k, v)]
 
 

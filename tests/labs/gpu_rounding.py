@@ -1,10 +1,10 @@
 """Attention of one query with the roundings of a GPU, in NumPy.
 
-Of ``tl.sum(query * keys, 0)`` Triton 3.6.0 makes for an H200 a product in each thread, to which an FMA adds that of the
-thread half a row away: one of the two products is rounded, the other is not.  So the two halves of the threads end with
-two copies of a score.  The numbers of the output, which are spread over the threads, are blended by different copies,
-while the sum of the powers is made of one of them.  Powers of e are powers of 2, whose instruction is off by up to
-2**-22 of what it gives.
+On an H200, Triton 3.6.0 computes ``tl.sum(query * keys, 0)`` like this: each thread has a product, and an FMA adds the
+product of the thread half a row away.  One of the two products is rounded, the other isn't.  So the two halves of the
+threads end up with two copies of a score.  The threads share the numbers of the output: some weigh the values by one
+copy, some by the other, but the sum of the powers comes from one of them.  A power of e is computed as a power of 2, by
+an instruction that's off by up to 2**-22 of its result.
 """
 
 from __future__ import annotations
@@ -46,23 +46,23 @@ def attend(
     total = powers[copy].sum(dtype=F32)
     halves = np.array_split(values, 2, axis=1)
     blends = [(each[:, None] * half).sum(0, dtype=F32) for each, half in zip(powers, halves, strict=True)]
-    natural = largest if form == "by e" else F32(largest * F32(1 / LOG2E))
-    return np.concatenate(blends) / total, natural + np.log(total)
+    natural_max = largest if form == "by e" else F32(largest * F32(1 / LOG2E))
+    return np.concatenate(blends) / total, natural_max + np.log(total)
 
 
 def two_copies(query: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """[keys] twice: what the threads of either half of a row have as its scores, not scaled."""
-    wide = max(2, 1 << (len(query) - 1).bit_length())
-    query = np.pad(query, (0, wide - len(query)))
-    keys = np.pad(keys, ((0, 0), (0, wide - keys.shape[1])))
-    half, rounded = wide // 2, (query * keys).astype(F32)
+    """The scores, not scaled, [keys], as the first half of the threads has them, and as the second half does."""
+    padded_dim = max(2, 1 << (len(query) - 1).bit_length())
+    query = np.pad(query, (0, padded_dim - len(query)))
+    keys = np.pad(keys, ((0, 0), (0, padded_dim - keys.shape[1])))
+    half, rounded = padded_dim // 2, (query * keys).astype(F32)
     first = fma(query[:half], keys[:, :half], rounded[:, half:])
     second = fma(query[half:], keys[:, half:], rounded[:, :half])
     return pairwise(first), pairwise(second)
 
 
 def pairwise(numbers: np.ndarray) -> np.ndarray:
-    """The sum along a row, of which each step adds what stands half of it away."""
+    """The sum of each row: each step adds its second half to its first."""
     while (half := numbers.shape[1] // 2) > 0:
         numbers = (numbers[:, :half] + numbers[:, half:]).astype(F32)
     return numbers[:, 0]

@@ -1,4 +1,4 @@
-"""Each of the kernels with a bug has that one: with its line put right, it is right on random input."""
+"""Each kernel with a bug has only that one: once its line is corrected, it's right on random input."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from scripts.labs.lab import Case, Task, load, normal
 from scripts.labs.message import format_verdict
 from tests.labs.wrong_solutions import wrong_solution
 
-RIGHT = {
+CORRECTIONS = {
     "softmax": ("real, other=0.0)\n    powers", 'real, other=float("-inf"))\n    powers'),
     "sums": ("place < length // BLOCK * BLOCK", "place < length"),
     "dots": (
@@ -39,35 +39,39 @@ def inputs(bug, seed):
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.kernel)
 def test_a_kernel_is_right_once_its_line_is(bug, tmp_path):
     lab = load("find-the-bug")
-    source, (old, new) = lab.info.start.read_text(), RIGHT[bug.kernel]
+    source, (old, new) = lab.info.start.read_text(), CORRECTIONS[bug.kernel]
     before, kernel = source.split(f"def {bug.kernel}_kernel(")
     assert kernel.count(old) >= 1
-    mended = before + f"def {bug.kernel}_kernel(" + kernel.replace(old, new, 1)
+    corrected = before + f"def {bug.kernel}_kernel(" + kernel.replace(old, new, 1)
     if bug.kernel == "merged":
-        mended = mended.replace("/ (share_a + share_b)", "/ tl.where(share_a + share_b == 0, 1.0, share_a + share_b)")
-    file = tmp_path / "mended.py"
-    file.write_text(mended)
+        corrected = corrected.replace(
+            "/ (share_a + share_b)", "/ tl.where(share_a + share_b == 0, 1.0, share_a + share_b)"
+        )
+    file = tmp_path / "corrected.py"
+    file.write_text(corrected)
     kernels = load_functions(file)
     layouts = {"v": "rows apart"} if bug.strided else {}
     for seed in (1, 2, 3):
-        given = inputs(bug, seed)
+        arguments = inputs(bug, seed)
         if bug.kernel == "merged":
             for name in ("lse_a", "lse_b"):
-                given[name][0] = -torch.inf
-            given["out_a"][0] = given["out_b"][0] = 0
-        case = Case(f"seed {seed}", given, {"out": bug.output(given)}, layouts)
+                arguments[name][0] = -torch.inf
+            arguments["out_a"][0] = arguments["out_b"][0] = 0
+        case = Case(f"seed {seed}", arguments, {"out": bug.output(arguments)}, layouts)
         judge_case(lab, Task(bug.kernel, bug.reference, tuple, roundings=16), case, kernels[bug.kernel], "", [])
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.kernel)
 def test_a_wrong_kernel_passes_the_test_that_people_write_first(bug, device):
     kernel = load_functions(load("find-the-bug").info.start)[bug.kernel]
-    named = zip(bug.names, bug.shapes, strict=True)
-    given = {name: normal(i, *[16] * len(shape), dtype=bug.dtype) for i, (name, shape) in enumerate(named)}
-    out = bug.output(given)
-    on_device = [each.to(device) for each in (*given.values(), out)]
+    names_and_shapes = zip(bug.names, bug.shapes, strict=True)
+    arguments = {
+        name: normal(i, *[16] * len(shape), dtype=bug.dtype) for i, (name, shape) in enumerate(names_and_shapes)
+    }
+    out = bug.output(arguments)
+    on_device = [each.to(device) for each in (*arguments.values(), out)]
     kernel(*on_device)
-    assert torch.allclose(on_device[-1].cpu(), bug.reference(**given), atol=1e-2)
+    assert torch.allclose(on_device[-1].cpu(), bug.reference(**arguments), atol=1e-2)
 
 
 @pytest.mark.parametrize(

@@ -325,20 +325,20 @@ def test_the_files_to_write_are_put_there_and_never_overwritten(tmp_path):
 
 def test_the_table_says_what_passed_and_what_was_changed_since(lab, tmp_path):
     command.put_start_files(tmp_path)
-    state = lambda: progress.state_text(tmp_path, lab, progress.read(tmp_path))  # noqa: E731
-    assert state() == "not begun"
+    status = lambda: progress.status_of(tmp_path, lab, progress.read(tmp_path))  # noqa: E731
+    assert status() == "not begun"
     shutil.copy(ADD, tmp_path / lab.file)
     progress.record_try(tmp_path, lab, False)
-    assert state() == "tried once"
+    assert status() == "tried once"
     progress.record_try(tmp_path, lab, True)
-    assert state() == "passed"
+    assert status() == "passed"
     (tmp_path / lab.file).write_text("# changed")
-    assert state() == "passed once, changed since"
+    assert status() == "passed once, changed since"
     assert progress.table(tmp_path, lab_info.all_labs()).endswith(f"0 of {len(lab_info.all_labs())} passed.")
     progress.record_try(tmp_path, lab, False)
-    assert state() == "passed once, fails now"
+    assert status() == "passed once, fails now"
     (tmp_path / lab.file).unlink()
-    assert state() == "no file"
+    assert status() == "no file"
 
 
 def test_a_lab_that_is_not_there_is_named_with_those_that_are(tmp_path):

@@ -16,7 +16,7 @@ from scripts.labs.lab import load
 from scripts.labs.message import format_verdict
 from tests.labs import wrong_solutions
 
-TIMED = [
+TIMED_TASKS = [
     (lab.slug, i) for lab in lab_info.all_labs() for i, task in enumerate(load(lab.slug).tasks) if task.timed_against
 ]
 
@@ -41,7 +41,7 @@ def lab_with_small_case(slug, number, **more):
     return replace(lab, tasks=(replace(task, cases=lambda: (first,), gpu_case=lambda: first, **more),))
 
 
-@pytest.mark.parametrize("slug, number", TIMED)
+@pytest.mark.parametrize("slug, number", TIMED_TASKS)
 def test_a_right_one_is_tried_on_the_large_case_and_timed_beside_the_rung(slug, number, gpu):
     lab, begun = lab_with_small_case(slug, number), []
     functions = judge.load_functions(wrong_solutions.solution_file(lab.info.folder))
@@ -51,7 +51,7 @@ def test_a_right_one_is_tried_on_the_large_case_and_timed_beside_the_rung(slug, 
     assert " ms, the handbook's " in format_verdict(lab, found)
 
 
-@pytest.mark.parametrize("slug, number", TIMED)
+@pytest.mark.parametrize("slug, number", TIMED_TASKS)
 def test_the_rung_takes_the_large_cases_inputs_and_gives_its_output(slug, number, device):
     task = load(slug).tasks[number]
     module, _, name = task.timed_against.partition(":")
@@ -136,11 +136,11 @@ def grade_on_gpu(slug, change, tmp_path, monkeypatch, seconds=None):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("slug", sorted({slug for slug, _ in TIMED}))
+@pytest.mark.parametrize("slug", sorted({slug for slug, _ in TIMED_TASKS}))
 def test_on_a_gpu_a_right_one_passes_and_is_timed_beside_the_rung(slug, tmp_path, monkeypatch):
     passed, message = grade_on_gpu(slug, lambda text: text, tmp_path, monkeypatch)
     assert passed and ": passed, " in message, message
-    assert message.count(" ms, the handbook's ") == sum(each == slug for each, _ in TIMED), message
+    assert message.count(" ms, the handbook's ") == sum(each == slug for each, _ in TIMED_TASKS), message
 
 
 @pytest.mark.gpu

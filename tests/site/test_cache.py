@@ -29,28 +29,28 @@ def config():
 
 
 def test_a_thing_is_found_by_its_key_alone():
-    kept = cache.Cache("things")
-    assert kept.get("a", 1) is None
-    assert kept.put({"b": 2}, "a", 1) == {"b": 2} == kept.get("a", 1) == cache.Cache("things").get("a", 1)
-    assert kept.get("a", "1") is None and kept.get("a") is None and cache.Cache("others").get("a", 1) is None
+    things = cache.Cache("things")
+    assert things.get("a", 1) is None
+    assert things.put({"b": 2}, "a", 1) == {"b": 2} == things.get("a", 1) == cache.Cache("things").get("a", 1)
+    assert things.get("a", "1") is None and things.get("a") is None and cache.Cache("others").get("a", 1) is None
 
 
 @pytest.mark.parametrize("broken", [b"", b"no"])
 def test_a_broken_file_is_made_anew(broken):
-    kept = cache.Cache("things")
-    kept.put(1, "a")
-    kept.path(("a",)).write_bytes(broken)
-    assert kept.get("a") is None
+    things = cache.Cache("things")
+    things.put(1, "a")
+    things.path(("a",)).write_bytes(broken)
+    assert things.get("a") is None
 
 
 def test_what_a_build_did_not_ask_for_is_removed_at_its_end():
-    before = cache.Cache("things")
-    before.put(1, "a")
-    before.put(2, "b")
-    now = cache.Cache("things")
-    now.get("a")
-    now.prune()
-    assert now.get("a") == 1 and now.get("b") is None
+    first_build = cache.Cache("things")
+    first_build.put(1, "a")
+    first_build.put(2, "b")
+    second_build = cache.Cache("things")
+    second_build.get("a")
+    second_build.prune()
+    assert second_build.get("a") == 1 and second_build.get("b") is None
 
 
 def page_of(config, text: str, address: str = "one.md") -> Page:
@@ -85,16 +85,16 @@ def site(config):
     return Site(config)
 
 
-def all_of(page: Page) -> tuple:
+def rendered_fields(page: Page) -> tuple:
     links = {file.src_uri: anchors for file, anchors in page.links_to_anchors.items()}
     return page.content, page.title, str(page.toc), page.present_anchor_ids, links
 
 
 def test_a_page_that_is_unchanged_is_not_rendered_and_lacks_nothing(site):
-    first = all_of(site.build())
+    first = rendered_fields(site.build())
     entries = site.entries.entries
     assert first[1] == "The first" and first[4]["two.md"] == {"there": "two.md#there"} and len(entries) == 2
-    assert all_of(site.build()) == first and site.entries.entries == entries
+    assert rendered_fields(site.build()) == first and site.entries.entries == entries
     assert site.rendered == 1
 
 
@@ -139,11 +139,11 @@ def test_a_page_that_was_refused_is_rendered_again(config):
 
 
 def test_a_page_is_rendered_again_once_its_front_matter_has_changed(config):
-    for meta, known in [({}, False), ({}, True), ({"numbers": "unchecked"}, False)]:
+    for meta, is_known in [({}, False), ({}, True), ({"numbers": "unchecked"}, False)]:
         page, pages = page_of(config, TEXT), cache.PageCache(config)
         page.meta = meta
         pages.use_cached(page, TEXT, Files([page.file]))
-        assert pages.is_cached == known
-        if not known:
+        assert pages.is_cached == is_known
+        if not is_known:
             page.links_to_anchors = {}
             pages.store(page, "<h1>One</h1>")

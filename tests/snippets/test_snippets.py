@@ -148,7 +148,7 @@ INTERPRETER += "print(made._patch_lang.__name__)"
 
 
 @pytest.mark.parametrize(
-    "script, ended",
+    "script, expected",
     [
         (
             "print(__name__, __file__, 'TRITON_INTERPRET' in __import__('os').environ)",
@@ -163,11 +163,11 @@ INTERPRETER += "print(made._patch_lang.__name__)"
         ("import os; os.kill(os.getpid(), 9)", (-9, "", "")),
     ],
 )
-def test_a_script_is_run_as_by_hand_and_leaves_nothing_to_the_next(run_on_a_cpu, tmp_path, script, ended):
+def test_a_script_is_run_as_by_hand_and_leaves_nothing_to_the_next(run_on_a_cpu, tmp_path, script, expected):
     (tmp_path / "state.py").write_text("word = 'there'\n")
     path = tmp_path / "script.py"
     path.write_text(script)
-    status, printed, complaints = ended
+    status, printed, complaints = expected
     assert run_on_a_cpu(path) == (status, printed.format(path=path), complaints)
 
 

@@ -10,7 +10,7 @@ import torch
 import triton
 from torch import Tensor
 
-from kernels.first.check import check_contiguous_qkv, check_row
+from kernels.first.limits import check_contiguous_qkv, check_row
 from kernels.first.one_key import one_key_kernel
 
 

@@ -10,9 +10,9 @@ from scripts.chapters.worksheets import Blank, Worksheet, bytes_text
 TYPES = {"FP32": 4, "FP16": 2}
 
 
-def worksheet(draw: random.Random) -> Worksheet | None:
-    n, d, heads = (2 ** draw.randint(*powers) for powers in ((10, 16), (5, 8), (2, 8)))
-    kind = draw.choice(list(TYPES))
+def worksheet(rng: random.Random) -> Worksheet | None:
+    n, d, heads = (2 ** rng.randint(*powers) for powers in ((10, 16), (5, 8), (2, 8)))
+    kind = rng.choice(list(TYPES))
     size = TYPES[kind]
     if square_bytes(n, size) < 2**20 or qkvo_bytes(n, d, size) // 4 < 2**18:
         return None

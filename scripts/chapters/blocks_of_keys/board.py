@@ -40,7 +40,7 @@ def block_outputs() -> list[list[float]]:
     return [[sum(column) for column in zip(*terms[i : i + 2], strict=True)] for i in range(0, len(terms), 2)]
 
 
-def vector(numbers: list[float]) -> str:
+def vector_text(numbers: list[float]) -> str:
     return "[" + ", ".join(f"{number:g}" for number in numbers) + "]"
 
 
@@ -160,8 +160,8 @@ def draw_column_sums(board: Board) -> None:
     rounded_weights = [round(weight, 1) for weight in weights()]
     board.step(
         f"The shares stand upright beside the values: {rounded_weights[0]:g} and {rounded_weights[1]:g}, then "
-        f"{rounded_weights[2]:g} and 0. Each value row times its share, summed down the columns: {vector(outputs[0])} "
-        f"and {vector(outputs[1])}, together {vector(whole)}."
+        f"{rounded_weights[2]:g} and 0. Each value row times its share, summed down the columns: "
+        f"{vector_text(outputs[0])} and {vector_text(outputs[1])}, together {vector_text(whole)}."
     )
     board.erase("tile", "nobody")
     with board.group("down"):
@@ -178,9 +178,11 @@ def draw_column_sums(board: Board) -> None:
                 board.matrix(254, top, [*terms, *[("0", "0")] * absent], w=40, h=26)
             with board.withhold():
                 board.arrow(364, top + 4, 364, top + 50)
-                board.write(412, top + 26, vector(outputs[block]))
+                board.write(412, top + 26, vector_text(outputs[block]))
         with board.withhold():
-            board.write(20, 246, f"{vector(outputs[0])} + {vector(outputs[1])} = {vector(whole)}", 1.1, at="left")
+            board.write(
+                20, 246, f"{vector_text(outputs[0])} + {vector_text(outputs[1])} = {vector_text(whole)}", 1.1, at="left"
+            )
 
 
 def work_and_rates() -> tuple[float, float, float, float]:

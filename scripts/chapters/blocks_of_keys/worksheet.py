@@ -15,9 +15,9 @@ VALUES = ((10, 0), (0, 10), (5, 5))
 SCORES = ("0", "0.71", "1.41")  # a dot product ÷ √2
 
 
-def worksheet(draw: random.Random) -> Worksheet | None:
-    query, *keys = (draw.choice(ROWS) for _ in range(4))
-    values = [draw.choice(VALUES) for _ in range(3)]
+def worksheet(rng: random.Random) -> Worksheet | None:
+    query, *keys = (rng.choice(ROWS) for _ in range(4))
+    values = [rng.choice(VALUES) for _ in range(3)]
     products = [[a * b for a, b in zip(query, key, strict=True)] for key in keys]
     dots = [sum(product) for product in products]
     output, terms = output_of_dots(dots, values), [POWERS[dot] for dot in dots]
@@ -59,14 +59,14 @@ def worksheet(draw: random.Random) -> Worksheet | None:
                 "the row that holds no key?",
                 f"{sum(terms) + 1:.2f}, {padding_share} %",
             ),
-            *count_questions(draw),
+            *count_questions(rng),
         ],
     )
 
 
-def count_questions(draw: random.Random) -> list[tuple[str, str]]:
-    n, block = 2 ** draw.randint(8, 12), 2 ** draw.randint(4, 7)
-    words, d, queries = 2 ** draw.randint(11, 15), 2 ** draw.randint(6, 8), 2 ** draw.randint(4, 7)
+def count_questions(rng: random.Random) -> list[tuple[str, str]]:
+    n, block = 2 ** rng.randint(8, 12), 2 ** rng.randint(4, 7)
+    words, d, queries = 2 ** rng.randint(11, 15), 2 ** rng.randint(6, 8), 2 ** rng.randint(4, 7)
     kv_bytes, registers = qkvo_bytes(words, d, 2) // 2, int(H100["registers per SM"].value)
     bytes_one_query, bytes_many_queries = (requested_bytes(words, d, 2, size) - kv_bytes for size in (1, queries))
     return [

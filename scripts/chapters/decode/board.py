@@ -23,7 +23,7 @@ from scripts.chapters.decode.worked import (
     VALUES,
     partial_of,
     rescaled_sums,
-    vector,
+    vector_text,
 )
 
 LAYER_WIDTH = 4096  # of a layer, and as many tokens
@@ -93,21 +93,26 @@ def draw_cache(board: Board) -> None:
 def draw_hand_computation(board: Board) -> None:
     full = partial_of(0, len(KEYS), reference=0)
     board.step(
-        f"A table of four tokens with the query {vector(QUERY)}: scores {vector(full.scores)}, powers of 2 "
-        f"{vector(full.terms)}, together {full.total:g}, values, and the output {vector(full.output)}. Beside it a "
-        "causal triangle whose last row, the newest token's, is full."
+        f"A table of four tokens with the query {vector_text(QUERY)}: scores {vector_text(full.scores)}, powers of 2 "
+        f"{vector_text(full.terms)}, together {full.total:g}, values, and the output {vector_text(full.output)}. "
+        "Beside it a causal triangle whose last row, the newest token's, is full."
     )
     board.erase()
-    board.write(22, 32, f"q = {vector(QUERY)}", 1, at="left")
-    rows = (("key", map(vector, KEYS)), ("score", full.scores), ("2^{s}", full.terms), ("value", map(vector, VALUES)))
+    board.write(22, 32, f"q = {vector_text(QUERY)}", 1, at="left")
+    rows = (
+        ("key", map(vector_text, KEYS)),
+        ("score", full.scores),
+        ("2^{s}", full.terms),
+        ("value", map(vector_text, VALUES)),
+    )
     for i, (name, cells) in enumerate(rows):
         board.write(22, 74 + 34 * i, name, 0.9, at="left")
         for j, cell in enumerate(cells):
             board.write(104 + 64 * j, 74 + 34 * i, cell if isinstance(cell, str) else f"{cell:g}", 0.9)
     board.write(332, 142, f"Σ {full.total:g}", 0.9, at="left")
-    board.write(22, 230, f"{vector(full.blend)} ÷ {full.total:g}", 1, at="left")
+    board.write(22, 230, f"{vector_text(full.blend)} ÷ {full.total:g}", 1, at="left")
     with board.withhold():
-        board.write(180, 230, f"= {vector(full.output)}", 1.1, at="left")
+        board.write(180, 230, f"= {vector_text(full.output)}", 1.1, at="left")
     board.grid(392, 34, 4, 4, 18, 18)
     for row in range(4):
         board.hatch(392, 34 + 18 * row, 18 * (row + 1), 18, gap=9)
@@ -194,12 +199,12 @@ def draw_split(board: Board) -> None:
     board.step(
         f"Above: {KV_HEADS} of {sms} SMs are {100 * KV_HEADS / sms:.0f} percent. Below, two programs side by side. "
         + " ".join(
-            f"Program {i}: scores {vector(p.scores)}, maximum {p.maximum}, sum {p.total:g}, blend {vector(p.blend)}, "
-            f"output {vector(p.output)}."
+            f"Program {i}: scores {vector_text(p.scores)}, maximum {p.maximum}, sum {p.total:g}, blend "
+            f"{vector_text(p.blend)}, output {vector_text(p.output)}."
             for i, p in enumerate(parts)
         )
         + f" Below: their sums are worth {ratio[0]:g} to {ratio[1]:g}, so a third and two thirds: "
-        f"{vector(merged.output)}."
+        f"{vector_text(merged.output)}."
     )
     board.erase()
     board.write(24, 24, f"{KV_HEADS} heads of keys, {sms} SMs: {100 * KV_HEADS / sms:.0f} %", 0.9, at="left")
@@ -212,18 +217,18 @@ def draw_split(board: Board) -> None:
             f"program {i}: scores {', '.join(map(str, part.scores))}",
             f"max {part.maximum}",
             f"sum {terms} = {part.total:g}",
-            f"{vector(part.blend)} ÷ {part.total:g}",
+            f"{vector_text(part.blend)} ÷ {part.total:g}",
         )
         for line, text in enumerate(lines):
             board.write(x, 60 + 27 * line, text, 0.85, at="left")
-        board.write(x, 171, f"= {vector(part.output)}", 1, at="left")
+        board.write(x, 171, f"= {vector_text(part.output)}", 1, at="left")
     with board.withhold():
         board.write(
             24, 214, f"{parts[0].total:g} · 2^{{{parts[0].maximum}-{parts[1].maximum}}} = {ratio[0]:g}", 0.9, at="left"
         )
         board.write(200, 214, f"{ratio[0]:g} to {ratio[1]:g} = 1 to {ratio[1] / ratio[0]:g}", 0.9, at="left")
-        blend = f"1/3 · {vector(parts[0].output)} + 2/3 · {vector(parts[1].output)}"
-        board.write(24, 246, f"{blend} = {vector(merged.output)}", 1, at="left")
+        blend = f"1/3 · {vector_text(parts[0].output)} + 2/3 · {vector_text(parts[1].output)}"
+        board.write(24, 246, f"{blend} = {vector_text(merged.output)}", 1, at="left")
 
 
 def draw_bills(board: Board) -> None:
@@ -285,8 +290,9 @@ def draw_points(board: Board) -> None:
 def draw_demo_ticks(board: Board) -> None:
     parts, first = [partial_of(0, 2), partial_of(2, 4)], partial_of(0, 1)
     board.step(
-        f"Ticks behind {vector(parts[0].output)}, {vector(parts[1].output)} and the merged "
-        f"{vector(partial_of(0, 4).output)}, which the demo has printed, and behind is_causal, {vector(first.output)}."
+        f"Ticks behind {vector_text(parts[0].output)}, {vector_text(parts[1].output)} and the merged "
+        f"{vector_text(partial_of(0, 4).output)}, which the demo has printed, and behind is_causal, "
+        f"{vector_text(first.output)}."
     )
     board.erase()
     outputs = {"program 0": parts[0].output, "program 1": parts[1].output, "merged": partial_of(0, 4).output}
@@ -294,7 +300,7 @@ def draw_demo_ticks(board: Board) -> None:
         y = 50 + 48 * i + (14 if i == 3 else 0)
         board.write(60, y, name, 1, at="left")
         with board.withhold() if i == 3 else nullcontext():
-            board.write(260, y, vector(output), 1.1, at="left")
+            board.write(260, y, vector_text(output), 1.1, at="left")
             board.write(390, y, "✓", 1.2)
     board.line((56, 174), (420, 174))
     with board.withhold():

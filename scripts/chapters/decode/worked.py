@@ -44,5 +44,5 @@ def rescaled_sums(one: Partial, other: Partial) -> list[float]:
     return [each.total * 2.0 ** (each.maximum - top) for each in (one, other)]
 
 
-def vector(numbers: Sequence[float]) -> str:
+def vector_text(numbers: Sequence[float]) -> str:
     return "[" + ", ".join(f"{number:g}" for number in numbers) + "]"

@@ -9,9 +9,9 @@ from fractions import Fraction
 from scripts.chapters.worksheets import Blank, Worksheet
 
 
-def worksheet(draw: random.Random) -> Worksheet | None:
-    scores = [draw.randrange(4) for _ in range(4)]
-    is_left = [draw.choice((True, False)) for _ in scores]
+def worksheet(rng: random.Random) -> Worksheet | None:
+    scores = [rng.randrange(4) for _ in range(4)]
+    is_left = [rng.choice((True, False)) for _ in scores]
     total = sum(2**score for score in scores)
     halves = [partial_state(scores[at : at + 2], is_left[at : at + 2], total) for at in (0, 2)]
     tops = [max(scores[at : at + 2]) for at in (0, 2)]
@@ -31,16 +31,16 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         ],
         head=["Who", "Max", "Sum", "Output"],
         rows=[
-            [f"program {at}", Blank(str(top)), Blank(number_text(sums)), Blank(vector(output))]
+            [f"program {at}", Blank(str(top)), Blank(number_text(sums)), Blank(vector_text(output))]
             for at, (top, sums, output) in enumerate(halves)
         ],
         questions=[
             (
                 "All four keys at once: what do the powers add up to, and what is the output?",
-                f"{total}, {vector(output_of_all)}",
+                f"{total}, {vector_text(output_of_all)}",
             ),
             ("At the larger maximum, what are the two sums?", " and ".join(map(number_text, rescaled_sums))),
-            ("Merge the two programs: what is the output?", vector(output_of_all)),
+            ("Merge the two programs: what is the output?", vector_text(output_of_all)),
         ],
     )
 
@@ -60,5 +60,5 @@ def number_text(number: Fraction) -> str:
     return f"{float(number):g}"
 
 
-def vector(numbers: Sequence[Fraction]) -> str:
+def vector_text(numbers: Sequence[Fraction]) -> str:
     return f"[{', '.join(map(number_text, numbers))}]"

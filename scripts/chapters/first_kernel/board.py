@@ -13,12 +13,12 @@ from scripts.chapters.first_kernel.board_suspects import (
     FOOT,
     LEFT,
     STAYS,
-    bill,
-    correct,
-    cure,
-    load_store_unit,
-    pairs,
-    slow,
+    draw_bill,
+    draw_correctness,
+    draw_cure,
+    draw_load_store_unit,
+    draw_pairs,
+    draw_slow,
 )
 from scripts.chapters.first_kernel.worked import (
     BLOCK,
@@ -29,7 +29,7 @@ from scripts.chapters.first_kernel.worked import (
     number_text,
     percents,
     program_row,
-    vector,
+    vector_text,
 )
 
 CARD = ("load my query", "score each key", "normalize the row", "blend the values", "store the output")
@@ -44,12 +44,25 @@ WRONG_ROW_Y, WRONG_EXPONENTIALS_Y, WRONG_SHARES_Y, WRONG_OUTPUT_Y = 176, 194, 21
 
 def board() -> Board:
     board = Board()
-    for step in (shelf, loop, add, one_head, padding, program, correct, slow, pairs, load_store_unit, bill, cure):
+    for step in (
+        draw_shelf,
+        draw_loop,
+        draw_add,
+        draw_one_head,
+        draw_padding,
+        draw_program,
+        draw_correctness,
+        draw_slow,
+        draw_pairs,
+        draw_load_store_unit,
+        draw_bill,
+        draw_cure,
+    ):
         step(board)
     return board
 
 
-def shelf(board: Board) -> None:
+def draw_shelf(board: Board) -> None:
     jars = [(str(list(key)), str(list(value))) for key, value in zip(worked.KEYS, worked.VALUES, strict=True)]
     said = ", ".join(f"{label} with {inside} in it" for label, inside in jars)
     board.step(
@@ -59,7 +72,7 @@ def shelf(board: Board) -> None:
     with board.group("before"):
         board.write(LEFT, 26, f"craving: query {list(QUERIES[1])}", 0.85, at="left")
         for i, texts in enumerate(jars):
-            jar(board, LEFT + 2 + 84 * i, 54, *texts)
+            draw_jar(board, LEFT + 2 + 84 * i, 54, *texts)
     for i, words in enumerate((("match", "scores"), ("recipe", "shares"), ("mix", "output"))):
         x = LEFT + 34 + 84 * i
         with board.withhold(), board.group("jars"):
@@ -75,7 +88,7 @@ def shelf(board: Board) -> None:
             board.write(x, FOOT + 15, text, 0.75, at="left")
 
 
-def jar(board: Board, x: float, y: float, label: str, inside: str) -> None:
+def draw_jar(board: Board, x: float, y: float, label: str, inside: str) -> None:
     """A jar with a lid, its label stuck on and what it holds at the bottom."""
     board.line((x + 12, y), (x + 56, y), (x + 56, y + 10), (x + 12, y + 10), (x + 12, y))
     board.line((x + 16, y + 10), (x, y + 24), (x, y + 106), (x + 68, y + 106), (x + 68, y + 24), (x + 52, y + 10))
@@ -83,7 +96,7 @@ def jar(board: Board, x: float, y: float, label: str, inside: str) -> None:
     board.write(x + 34, y + 84, inside, 0.8)
 
 
-def loop(board: Board) -> None:
+def draw_loop(board: Board) -> None:
     board.step(
         "The jars are gone. Above the card: for query in queries, struck out; around its five steps a box. From it an "
         "arrow leads to each of three programs, 0, 1 and 2, each with its query. Above: tl.program_id(0), a program's "
@@ -102,7 +115,7 @@ def loop(board: Board) -> None:
         board.write(LEFT, 42, "tl.program_id(0)", 0.95, at="left")
 
 
-def add(board: Board) -> None:
+def draw_add(board: Board) -> None:
     programs, last = -(-LENGTH // BLOCK), LENGTH // BLOCK
     rest, begin, unit, left = worked.mask_true_count(last), last * BLOCK, 432 / (programs * BLOCK), 22
     board.step(
@@ -144,38 +157,38 @@ def code() -> tuple[str, ...]:
     )
 
 
-def in_places(board: Board, y: float, texts: list[str]) -> None:
+def write_places(board: Board, y: float, texts: list[str]) -> None:
     board.table(PLACE_XS[0], y, [texts], [60] * len(texts), size=0.85)
 
 
-def exponentials(board: Board, y: float, found: ProgramRow) -> None:
-    board.write(LEFT - 12, y, f"e^{{S - {max(found.scores):g}}}", 0.85, at="left")
-    in_places(board, y, [number_text(term) for term in found.terms[:-1]])
+def draw_exponentials(board: Board, y: float, row: ProgramRow) -> None:
+    board.write(LEFT - 12, y, f"e^{{S - {max(row.scores):g}}}", 0.85, at="left")
+    write_places(board, y, [number_text(term) for term in row.terms[:-1]])
 
 
-def total(board: Board, y: float, found: ProgramRow) -> None:
-    board.write(PLACE_XS[-1], y, number_text(found.terms[-1]), 0.85)
-    board.write(RESULT_X, y, f"sum {found.total:.3f}", 0.85, at="left")
+def draw_total(board: Board, y: float, row: ProgramRow) -> None:
+    board.write(PLACE_XS[-1], y, number_text(row.terms[-1]), 0.85)
+    board.write(RESULT_X, y, f"sum {row.total:.3f}", 0.85, at="left")
 
 
-def shares(board: Board, y: float, found: ProgramRow) -> None:
+def draw_shares(board: Board, y: float, row: ProgramRow) -> None:
     board.write(LEFT - 12, y, "%", 0.85, at="left")
-    in_places(board, y, [str(share) for share in found.shares])
+    write_places(board, y, [str(share) for share in row.shares])
 
 
-def output(board: Board, y: float, found: ProgramRow) -> None:
-    board.write(RESULT_X, y, f"out {vector(found.output)}", 0.85, at="left")
+def draw_output(board: Board, y: float, row: ProgramRow) -> None:
+    board.write(RESULT_X, y, f"out {vector_text(row.output)}", 0.85, at="left")
 
 
-def one_head(board: Board) -> None:
-    mine = program_row(QUERIES[1])
+def draw_one_head(board: Board) -> None:
+    row = program_row(QUERIES[1])
     board.step(
         f"On a sheet of paper, program 1, query {list(QUERIES[1])}: a row of four places, all minus infinity; under "
         f"it, key by key, the row after it, at last 1, 1, 2 and minus infinity. The exponentials, together "
-        f"{mine.total:.3f}, the shares {percents(mine.shares)}, the values; the first share alone, among zeros, to be "
-        f"added up; the output {vector(mine.output)}. Below, the shares of program 0, and over them, on a strip of "
-        f"paper, the kernel's first loop: {' '.join(turn())} At the foot, to stay: to write one place, a new row; to "
-        "read one, a sum."
+        f"{row.total:.3f}, the shares {percents(row.shares)}, the values; the first share alone, among zeros, to be "
+        f"added up; the output {vector_text(row.output)}. Below, the shares of program 0, and over them, on a strip "
+        f"of paper, the kernel's first loop: {' '.join(turn())} At the foot, to stay: to write one place, a new row; "
+        "to read one, a sum."
     )
     board.erase(keep=STAYS)
     first, line = ROW_YS[0], ROW_YS[1] - ROW_YS[0]
@@ -192,27 +205,27 @@ def one_head(board: Board) -> None:
     for keys in ((0,), (1,), (2, 3)):  # after so many; the last two rows are written together
         with board.withhold():
             for i in keys:
-                cells = mine.scores[:i] + [-math.inf] * (PADDED_KEYS - i)
-                in_places(board, ROW_YS[i], [number_text(cell) for cell in cells])
+                cells = row.scores[:i] + [-math.inf] * (PADDED_KEYS - i)
+                write_places(board, ROW_YS[i], [number_text(cell) for cell in cells])
     with board.withhold(), board.group("one place"):
         board.write(188, FOOT + 15, "write 1: row", 0.75, at="left")
     with board.withhold():
-        exponentials(board, EXPONENTIALS_Y, mine)
+        draw_exponentials(board, EXPONENTIALS_Y, row)
     with board.withhold():
-        total(board, EXPONENTIALS_Y, mine)
+        draw_total(board, EXPONENTIALS_Y, row)
     with board.withhold():
-        shares(board, SHARES_Y, mine)
+        draw_shares(board, SHARES_Y, row)
     with board.withhold():
-        alone = mine.shares[:1] + [0] * (PADDED_KEYS - 1)
-        in_places(board, ONE_SHARE_Y, [str(share) for share in alone])
+        alone = row.shares[:1] + [0] * (PADDED_KEYS - 1)
+        write_places(board, ONE_SHARE_Y, [str(share) for share in alone])
         board.write(RESULT_X, ONE_SHARE_Y, f"sum {sum(alone)}", 0.85, at="left")
     with board.withhold(), board.group("one place"):
         board.write(294, FOOT + 15, "read 1: sum", 0.75, at="left")
     with board.withhold():
-        output(board, VALUES_Y, mine)
+        draw_output(board, VALUES_Y, row)
     with board.withhold(), board.group("room's"):
-        room = program_row(QUERIES[0])
-        board.write(LEFT - 12, 194, f"program 0:  {percents(room.shares)}", 0.85, at="left")
+        room_row = program_row(QUERIES[0])
+        board.write(LEFT - 12, 194, f"program 0:  {percents(room_row.shares)}", 0.85, at="left")
     with board.withhold(), board.group("loop"):
         board.erase_with_answer("room's")
         board.box(9, TURN_Y - 11, 462, 68)
@@ -231,29 +244,29 @@ def turn() -> tuple[str, ...]:
     )
 
 
-def padding(board: Board) -> None:
+def draw_padding(board: Board) -> None:
     wrong = program_row(QUERIES[1], padding=0.0)
     board.step(
         "Below program 1's sheet the same row with 0 in its empty place, ringed: the exponentials add up to "
         f"{wrong.total:.3f}, the shares are {percents(wrong.shares)}, the last ringed, for nobody, the output "
-        f"{vector(wrong.output)}."
+        f"{vector_text(wrong.output)}."
     )
     board.erase("loop", "room's")
-    in_places(board, WRONG_ROW_Y, [number_text(score) for score in wrong.scores])
+    write_places(board, WRONG_ROW_Y, [number_text(score) for score in wrong.scores])
     board.ring(PLACE_XS[-1], WRONG_ROW_Y, 34, 19)
     with board.withhold():
-        exponentials(board, WRONG_EXPONENTIALS_Y, wrong)
-        total(board, WRONG_EXPONENTIALS_Y, wrong)
+        draw_exponentials(board, WRONG_EXPONENTIALS_Y, wrong)
+        draw_total(board, WRONG_EXPONENTIALS_Y, wrong)
     with board.withhold():
-        shares(board, WRONG_SHARES_Y, wrong)
+        draw_shares(board, WRONG_SHARES_Y, wrong)
         board.ring(PLACE_XS[-1], WRONG_SHARES_Y, 34, 19)
     with board.withhold():
         board.write(RESULT_X, WRONG_SHARES_Y, "for nobody", 0.8, at="left")
     with board.withhold():
-        output(board, WRONG_OUTPUT_Y, wrong)
+        draw_output(board, WRONG_OUTPUT_Y, wrong)
 
 
-def program(board: Board) -> None:
+def draw_program(board: Board) -> None:
     warps, lanes = worked.WARPS, worked.LANES
     board.step(
         f"One program, on paper: {warps} boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each "
@@ -280,13 +293,13 @@ def program(board: Board) -> None:
             board.arrow(x, 94, x, 109)
         board.box(18, 111, 442, 24, f"shared memory: {warps} in", 0.85)
     with board.withhold():
-        barrier(board, 145)
+        draw_barrier(board, 145)
         board.arrow(68, 137, 68, 153)
         board.box(18, 155, 100, 24, f"adds {warps}", 0.85)
         board.arrow(119, 167, 142, 167)
         board.box(145, 155, 315, 24, "shared memory: 1 out", 0.85)
     with board.withhold():
-        barrier(board, 189)
+        draw_barrier(board, 189)
         for x in middles:
             board.arrow(max(x, 165), 181, x if x > 165 else x + 24, 211)
             board.write(x, 222, "sum", 0.9)
@@ -294,6 +307,6 @@ def program(board: Board) -> None:
             board.write(468, FOOT + 15, "they talk", 0.75, at="right")
 
 
-def barrier(board: Board, y: float) -> None:
+def draw_barrier(board: Board, y: float) -> None:
     board.line((10, y), (418, y), dashed=True)
     board.write(474, y, "barrier", 0.75, at="right")

@@ -33,9 +33,9 @@ def measured_milliseconds(form: str, head_dim: int) -> float:
     return row["median"]
 
 
-def correct(board: Board) -> None:
-    found = {row["form"]: row for row in records.table("first_kernel", "errors")}
-    one_key, zeros = found["one_key"], found["one_head_of_zeros"]
+def draw_correctness(board: Board) -> None:
+    errors = {row["form"]: row for row in records.table("first_kernel", "errors")}
+    one_key, zeros = errors["one_key"], errors["one_head_of_zeros"]
     used, over = f"{one_key['of_budget']:.2f}", f"{zeros['of_budget']:,.0f}"
     board.step(
         f"On a strip of paper {TESTED_HEADS} strokes for {TESTED_HEADS} heads, one of them crossed out: zeros. The "
@@ -66,7 +66,7 @@ def correct(board: Board) -> None:
         board.write(466, 208, one_key["verdict"], 0.9, at="right")
 
 
-def slow(board: Board) -> None:
+def draw_slow(board: Board) -> None:
     one_key, lines = measured_milliseconds("one_key_attention", 128), measured_milliseconds("attention", 128)
     assert one_key > AT_LEAST * lines  # as the speech says
     board.step(
@@ -87,7 +87,7 @@ def slow(board: Board) -> None:
             board.write(SUSPECTS_X, y, text, 0.85, at="left")
 
 
-def pairs(board: Board) -> None:
+def draw_pairs(board: Board) -> None:
     """Two suspects are struck out, and the third one is found."""
     one_key = measured_milliseconds("one_key_attention", 128)
     times = [(2048 // d, d, measured_milliseconds("one_key_attention", d)) for d in (64, 128, 256)]
@@ -105,7 +105,7 @@ def pairs(board: Board) -> None:
     with board.withhold():
         board.write(152, 20, f"{worked.sectors(1)} sectors, all used", 0.85, at="left")
     with board.withhold():
-        strike(board, 0, 124)
+        strike_suspect(board, 0, 124)
     with board.withhold():
         board.write(14, 50, f"2 · 512 · {worked.HEAD_DIM} · {worked.BYTES} = {one:.3f} MB", 0.85, at="left")
         board.write(14, 78, f"· {worked.PROGRAMS:,} = {worked.requested_gigabytes():.1f} GB", 0.85, at="left")
@@ -115,7 +115,7 @@ def pairs(board: Board) -> None:
         board.hatch(14, 122, 256 * needed / one_key, 20, gap=7)
         board.write(276, 132, f"{one_key:.0f}", 0.85, at="left")
     with board.withhold():
-        strike(board, 1, 100)
+        strike_suspect(board, 1, 100)
     with board.withhold():
         for i, (heads, d, _) in enumerate(times):
             board.write(14, 168 + 27 * i, f"{heads} heads of {d}", 0.85, at="left")
@@ -126,12 +126,12 @@ def pairs(board: Board) -> None:
         board.write(SUSPECTS_X + 26, SUSPECT_YS[2], "pairs", 0.85, at="left")
 
 
-def strike(board: Board, suspect: int, wide: float) -> None:
+def strike_suspect(board: Board, suspect: int, wide: float) -> None:
     with board.group("suspects"):
         board.strike(SUSPECTS_X - 2, SUSPECT_YS[suspect] + 5, SUSPECTS_X + wide, SUSPECT_YS[suspect] - 5)
 
 
-def load_store_unit(board: Board) -> None:
+def draw_load_store_unit(board: Board) -> None:
     each, clocks, steps = worked.LSU_INSTRUCTIONS, worked.LSU_CLOCKS, worked.SUM_STEPS
     folds = " → ".join(str(worked.LANES >> i) for i in range(steps[0] + 1))
     places, threads = worked.SHAPE[-1], worked.WARPS * worked.LANES
@@ -145,7 +145,7 @@ def load_store_unit(board: Board) -> None:
     )
     board.erase(keep=STAYS)
     with board.group("tree"):
-        tree(board)
+        draw_tree(board)
     board.write(270, 86, "4 warps", 0.8)
     board.write(WALL_X, 73, "load-store", 0.75)
     for y in (85, 173):
@@ -188,7 +188,7 @@ def queue_y(warp: int) -> float:
     return 106 + 36 * warp
 
 
-def tree(board: Board) -> None:
+def draw_tree(board: Board) -> None:
     """Step 6's picture of a sum, small: what warps add up among themselves, and what they hand to each other."""
     shuffled, handed, added, back = TREE_YS
     board.box(9, 26, 160, 127)
@@ -209,12 +209,12 @@ def instructions() -> list[str]:
     return [str(within), f"{handed // 2} + {handed // 2}", str(across), f"{back // 2} + {back // 2}"]
 
 
-def bill(board: Board) -> None:
+def draw_bill(board: Board) -> None:
     one_key = measured_milliseconds("one_key_attention", 128)
     times = {row["warps"]: row["median"] for row in records.table("how_many_warps", "times") if row["n"] == 512}
     busy = {warps: busy_units(warps) for warps in (1, worked.WARPS)}
     door = busy[worked.WARPS]["lsu"]
-    clocks, found, million = worked.LSU_CLOCKS, worked.milliseconds_of_clocks(worked.LSU_CLOCKS), worked.PAIRS / 1e6
+    clocks, lsu_ms, million = worked.LSU_CLOCKS, worked.milliseconds_of_clocks(worked.LSU_CLOCKS), worked.PAIRS / 1e6
     per_sm = million * clocks / worked.SMS
     within, key_sum = worked.SUM_STEPS[0], sum(worked.SUM_STEPS)
     row_sum, eight_clocks = key_sum + 1, worked.load_store_clocks(8)
@@ -225,8 +225,8 @@ def bill(board: Board) -> None:
     passes = f"{places} · 2 · {each} / {worked.LANES} / {worked.ALU_PER_CLOCK} = {worked.alu_clocks(0):.0f}"
     board.step(
         f"The tree stays, with its {key_sum} tickets. Beside it {million:.0f} million pairs, times {clocks} clocks, on "
-        f"{worked.SMS} SMs {per_sm:.0f} million clocks, that is {found:.0f} ms. A bar for {one_key:.0f} ms, "
-        f"{found:.0f} of it shaded. The profiler: the unit is busy in {door:.0f} % of all clocks. Below, eight warps, "
+        f"{worked.SMS} SMs {per_sm:.0f} million clocks, that is {lsu_ms:.0f} ms. A bar for {one_key:.0f} ms, "
+        f"{lsu_ms:.0f} of it shaded. The profiler: the unit is busy in {door:.0f} % of all clocks. Below, eight warps, "
         f"{eight} tickets each, so {eight_clocks} clocks, {times[8]:.0f} ms; and one warp, {one}, {times[1]:.0f} ms, "
         f"where another unit, the ALU, is busy in {busy[1]['alu']:.0f} %: {passes} clocks for the row."
     )
@@ -240,8 +240,8 @@ def bill(board: Board) -> None:
     with board.withhold():
         board.write(left, BILL_Y[1], f"· {clocks} ÷ {worked.SMS} = {per_sm:.0f} million", 0.8, at="left")
     with board.withhold():
-        board.write(left, BILL_Y[2], f"÷ {worked.GIGAHERTZ} million = {found:.0f} ms", 0.8, at="left")
-        shaded = BILL_BAR_WIDTH * found / one_key
+        board.write(left, BILL_Y[2], f"÷ {worked.GIGAHERTZ} million = {lsu_ms:.0f} ms", 0.8, at="left")
+        shaded = BILL_BAR_WIDTH * lsu_ms / one_key
         board.line((left + shaded, BILL_BAR_Y), (left + shaded, bottom))
         board.hatch(left, BILL_BAR_Y, shaded, bottom - BILL_BAR_Y, gap=18)
     with board.withhold():
@@ -269,7 +269,7 @@ def busy_units(warps: int) -> dict:
     return row
 
 
-def cure(board: Board) -> None:
+def draw_cure(board: Board) -> None:
     one_key, blocks, flash = (
         measured_milliseconds(f"{form}_attention", 128) for form in ("one_key", "key_blocks", "flash")
     )

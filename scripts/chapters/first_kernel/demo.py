@@ -12,7 +12,17 @@ from kernels.first.one_key import LONGEST_ROW, one_key_attention
 from kernels.reference import oracle
 from kernels.softmax import exp_below, safe_softmax
 from scripts.chapters.demo import DEVICE, number_text, percents, vector_text
-from scripts.chapters.first_kernel.worked import BLOCK, HEADS, KEYS, LENGTH, PROGRAM_ID, QUERIES, TEXTS, VALUES, WORDS
+from scripts.chapters.first_kernel.worked import (
+    BLOCK,
+    GRID_HEADS,
+    GRID_TEXTS,
+    GRID_WORDS,
+    KEYS,
+    LENGTH,
+    PROGRAM_ID,
+    QUERIES,
+    VALUES,
+)
 
 SNIPPET = "first_kernel"
 THREADS = 128  # of a program
@@ -33,9 +43,9 @@ def lines() -> Iterator[str]:
         yield f"program {program}: {row_text(row)}: {tenths(output)}"
     short = tenths(safe_softmax(padded)[: len(v)] @ v.cpu())
     yield f"padded with 0: {row_text(padded)}: {short}"
-    place = torch.unravel_index(torch.tensor(PROGRAM_ID), (TEXTS, HEADS, WORDS))
+    place = torch.unravel_index(torch.tensor(PROGRAM_ID), (GRID_TEXTS, GRID_HEADS, GRID_WORDS))
     text, head, word = (each.item() for each in place)
-    yield f"program {PROGRAM_ID} of {TEXTS * HEADS * WORDS}: word {word}, head {head}, text {text}"
+    yield f"program {PROGRAM_ID} of {GRID_TEXTS * GRID_HEADS * GRID_WORDS}: word {word}, head {head}, text {text}"
     yield f"the longest row: {LONGEST_ROW:,} / {THREADS} = {LONGEST_ROW // THREADS} registers a thread"
     right, wrong = verdicts()
     yield f"against FP64: ours {right}, with a head of zeros it is {wrong}"

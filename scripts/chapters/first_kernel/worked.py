@@ -17,8 +17,8 @@ KEYS = ((1, 0), (0, 1), (1, 1))
 VALUES = ((10, 0), (0, 10), (5, 5))
 PADDED_KEYS = 4  # places: the first power of two with room for three keys
 LENGTH, BLOCK = 2500, 1024  # two vectors to add, and the row of a program
-TEXTS, HEADS, WORDS = 2, 2, 3  # an example for those who ask about more than one head
-PROGRAM_ID = 7
+GRID_TEXTS, GRID_HEADS, GRID_WORDS = 2, 2, 3  # a grid of programs for those who ask about more than one head
+PROGRAM_ID = 7  # of this grid
 WARPS, LANES = 4, 32
 SECTOR_BYTES, BYTES = 32, 2  # BYTES: of a number
 SUM_STEPS = (5, 2, 2, 2)  # a warp's instructions: shuffles, shared memory, shuffles of four sums, shared memory
@@ -72,7 +72,7 @@ def mask_text(program: int) -> tuple[str, str, str]:
 
 def word_head_text(program: int) -> tuple[int, int, int]:
     """Returns the word, the head and the text of a program."""
-    return program % WORDS, program // WORDS % HEADS, program // WORDS // HEADS
+    return program % GRID_WORDS, program // GRID_WORDS % GRID_HEADS, program // GRID_WORDS // GRID_HEADS
 
 
 def sectors(stride: int) -> int:
@@ -105,7 +105,7 @@ def number_text(number: float) -> str:
     return "-∞" if number == -math.inf else f"{round(number, 3):g}"
 
 
-def vector(numbers: Sequence[float]) -> str:
+def vector_text(numbers: Sequence[float]) -> str:
     """[6.3, 3.7], and [5, 5] without decimals."""
     return "[" + ", ".join(f"{round(number, 1):g}" for number in numbers) + "]"
 

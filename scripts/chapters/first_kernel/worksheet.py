@@ -15,15 +15,15 @@ POWERS = (1, 0.368, 0.135, 0.05)  # e to the power of 0, -1, -2 and -3
 ON_THE_BOARD = [sorted(program_row(query).shares[:3]) for query in QUERIES]
 
 
-def worksheet(draw: random.Random) -> Worksheet | None:
-    row = softmax(draw)
+def worksheet(rng: random.Random) -> Worksheet | None:
+    row = softmax(rng)
     if not row:
         return None
-    texts = draw.randint(2, 4)
-    heads, words = draw.sample(range(2, 7), 2)
-    first, last = sorted(draw.sample(range(texts), 2))  # of different texts
-    programs = [heads * words * first + draw.randrange(words, heads * words), heads * words * last]
-    programs[1] += draw.randrange(heads * words)
+    texts = rng.randint(2, 4)
+    heads, words = rng.sample(range(2, 7), 2)
+    first, last = sorted(rng.sample(range(texts), 2))  # of different texts
+    programs = [heads * words * first + rng.randrange(words, heads * words), heads * words * last]
+    programs[1] += rng.randrange(heads * words)
     return Worksheet(
         title="A first kernel: one program and its row",
         given=[
@@ -42,14 +42,14 @@ def worksheet(draw: random.Random) -> Worksheet | None:
             ]
             for number in programs
         ],
-        questions=[*row, *vectors(draw), *passes(draw), *clocks(draw)],
+        questions=[*row, *vectors(rng), *passes(rng), *clocks(rng)],
     )
 
 
-def softmax(draw: random.Random) -> list[tuple[str, str]]:
+def softmax(rng: random.Random) -> list[tuple[str, str]]:
     """A row of three scores in four places, its output, and what 0 in the empty place does; nothing if it's uneven."""
-    query = draw.choice(((2, 1), (1, 2), (2, 0)))
-    keys, values = ([draw.choice(rows) for _ in range(3)] for rows in (ROWS, VALUES))
+    query = rng.choice(((2, 1), (1, 2), (2, 0)))
+    keys, values = ([rng.choice(rows) for _ in range(3)] for rows in (ROWS, VALUES))
     scores = [query[0] * a + query[1] * b for a, b in keys]
     below = [max(scores) - score for score in [*scores, 0]]  # the last place is the empty one
     if max(below) > 3 or len(set(keys)) < 2 or len(set(values)) < 2:
@@ -91,12 +91,12 @@ def sum_text(terms: list[float]) -> str:
     return f"{' + '.join('1' if term == 1 else f'{term:.3f}' for term in terms)} = {sum(terms):.3f}"
 
 
-def vectors(draw: random.Random) -> list[tuple[str, str]]:
-    block = draw.choice((128, 256, 512, 1024))
-    count = 100 * draw.randint(2 * block // 100 + 1, 5 * block // 100)
+def vectors(rng: random.Random) -> list[tuple[str, str]]:
+    block = rng.choice((128, 256, 512, 1024))
+    count = 100 * rng.randint(2 * block // 100 + 1, 5 * block // 100)
     programs = -(-count // block)
     if count == LENGTH:  # that's on the board
-        return vectors(draw)
+        return vectors(rng)
     real = count - (programs - 1) * block
     ask = (
         f"You add two vectors of {count} numbers, with a row of {block} a program. How many programs is that? In the "
@@ -105,9 +105,9 @@ def vectors(draw: random.Random) -> list[tuple[str, str]]:
     return [(ask, f"{programs} programs; {real} True, {block - real} False")]
 
 
-def passes(draw: random.Random) -> list[tuple[str, str]]:
+def passes(rng: random.Random) -> list[tuple[str, str]]:
     """What it costs a program, and all of a head, to write its places and to read them."""
-    words = draw.choice((5, 6, 7, 9, 10, 12, 14, 20, 24, 30))
+    words = rng.choice((5, 6, 7, 9, 10, 12, 14, 20, 24, 30))
     places = 1 << (words - 1).bit_length()
     one, head = 2 * words * places, 2 * words**2 * places
     ask = (
@@ -124,9 +124,9 @@ def passes(draw: random.Random) -> list[tuple[str, str]]:
     ]
 
 
-def clocks(draw: random.Random) -> list[tuple[str, str]]:
+def clocks(rng: random.Random) -> list[tuple[str, str]]:
     """With other than the board's four warps; each doubling of the warps is one more shuffle."""
-    shuffles, own = draw.choice((1, 3, 4)), draw.choice((2, 4, 8))
+    shuffles, own = rng.choice((1, 3, 4)), rng.choice((2, 4, 8))
     warps, threads, parts = 2**shuffles, 2**shuffles * LANES, (SUM_STEPS[0], SUM_STEPS[1], shuffles, SUM_STEPS[3])
     each = 2 * sum(parts) + 2
     ask = (

@@ -84,7 +84,7 @@ def number_text(number: float | Fraction) -> str:
     return f"{float(number):.4g}"
 
 
-def vector(numbers: Sequence) -> str:
+def vector_text(numbers: Sequence) -> str:
     return "[" + ", ".join(map(number_text, numbers)) + "]"
 
 
@@ -115,29 +115,29 @@ def draw_belt(board: Board) -> None:
 def draw_states(board: Board) -> None:
     rows = [block_states(query) for query in Q]
     states_text = "; ".join(
-        f"query {i}: " + ", then ".join(f"{s.maximum}, {number_text(s.total)}, {vector(s.blend)}" for s in states)
+        f"query {i}: " + ", then ".join(f"{s.maximum}, {number_text(s.total)}, {vector_text(s.blend)}" for s in states)
         for i, states in enumerate(rows, 1)
     )
     board.step(
         f"Keys and values on top, and a table of maximum, sum and blend after each block of keys: {states_text}. "
-        f"Divided: {', '.join(vector(states[-1].output) for states in rows)}."
+        f"Divided: {', '.join(vector_text(states[-1].output) for states in rows)}."
     )
     board.erase()
     for y, name, vectors in ((22, "keys", K), (48, "values", V)):
         board.write(14, y, name, 0.85, at="left")
         for x, block in ((94, vectors[:BLOCK]), (268, vectors[BLOCK:])):
-            board.write(x, y, "   ".join(map(vector, block)), 0.85, at="left")
+            board.write(x, y, "   ".join(map(vector_text, block)), 0.85, at="left")
     board.line((10, 66), (470, 66))
     board.line((254, 8), (254, 216))
     widths = [66, 44, 54, 82, 48, 58]
     board.table(42, 86, [["query", *["max", "sum", "blend"] * 2]], widths, size=0.8)
     for i, (query, states) in enumerate(zip(Q, rows, strict=True)):
-        cells = [vector(query)]
+        cells = [vector_text(query)]
         for state in states:
-            cells += [state.maximum, number_text(state.total), vector(state.blend)]
+            cells += [state.maximum, number_text(state.total), vector_text(state.blend)]
         with board.withhold() if i else nullcontext():
             board.table(42, 120 + 36 * i, [cells], widths, size=0.8)
-            board.write(206 + 110 * i, 242, vector(states[-1].output), 0.9)
+            board.write(206 + 110 * i, 242, vector_text(states[-1].output), 0.9)
             if states[0].maximum < states[-1].maximum:
                 board.ring(288, 120 + 36 * i, 28, 26)
     board.write(14, 242, "blend ÷ sum:", 0.9, at="left")
@@ -247,9 +247,9 @@ def draw_average(board: Board) -> None:
     row, out = gradient_row(0), block_states(Q[0])[-1].output
     terms = " + ".join(f"{number_text(weight)} · {dp}" for weight, dp in zip(row.weights, row.dp, strict=True))
     board.step(
-        f"The first row of a table: dP {vector(row.dp)}, D {number_text(row.average)}, dP minus D "
-        f"{vector(row.excess)}, dS {vector(row.ds)}. Below, the average D in two ways: as a sum over the row, and as "
-        "dO times O."
+        f"The first row of a table: dP {vector_text(row.dp)}, D {number_text(row.average)}, dP minus D "
+        f"{vector_text(row.excess)}, dS {vector_text(row.ds)}. Below, the average D in two ways: as a sum over the "
+        "row, and as dO times O."
     )
     board.erase()
     board.table(30, 28, [["row", "dP", "D", "dP - D", "dS"]], COLUMN_WIDTHS, size=0.95)
@@ -258,7 +258,7 @@ def draw_average(board: Board) -> None:
     with board.withhold():
         draw_gradient_row(board, 0, row, 2)
     with board.group("why"):
-        board.write(30, 116, f"dO = {vector(OUTPUT_GRADIENT[0])}    O = {vector(out)}", 0.9, at="left")
+        board.write(30, 116, f"dO = {vector_text(OUTPUT_GRADIENT[0])}    O = {vector_text(out)}", 0.9, at="left")
         with board.withhold():
             board.write(30, 152, f"D, the long way:  {terms} = {number_text(dot(row.weights, row.dp))}", 0.8, at="left")
             board.write(30, 188, f"D = dO · O = {number_text(row.average)}", 1, at="left")
@@ -268,7 +268,7 @@ def draw_average(board: Board) -> None:
 
 def draw_gradients(board: Board) -> None:
     rows = [gradient_row(query) for query in range(3)]
-    ds = "; ".join(vector(row.ds) for row in rows[1:])
+    ds = "; ".join(vector_text(row.ds) for row in rows[1:])
     board.step(
         f"The table has two more rows; their dS is {ds}. Each row of dS adds up to 0, and the third has only zeros."
     )
@@ -281,7 +281,7 @@ def draw_gradients(board: Board) -> None:
 
 
 def draw_backends(board: Board) -> None:
-    outputs = [vector(block_states(query)[-1].output) for query in Q]
+    outputs = [vector_text(block_states(query)[-1].output) for query in Q]
     board.step(
         f"Above, the demo: a tick behind each output, {', '.join(outputs)}. Below, PyTorch's call with a mask, an "
         "arrow to each of four backends; cuDNN, which it took in our run, has a tick."

@@ -11,8 +11,8 @@ ROWS = ((1, 0), (0, 1), (1, 1))
 VALUES = ((10, 0), (0, 10), (5, 5))
 
 
-def worksheet(draw: random.Random) -> Worksheet | None:
-    q, k, v = ([draw.choice(rows) for _ in range(3)] for rows in (ROWS, ROWS, VALUES))
+def worksheet(rng: random.Random) -> Worksheet | None:
+    q, k, v = ([rng.choice(rows) for _ in range(3)] for rows in (ROWS, ROWS, VALUES))
     rows, moved = [], False
     for query, (a, b) in enumerate(q, 1):
         dots = [a * c + b * d for c, d in k]
@@ -21,8 +21,10 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         if any(10 * number % 1 for number in (*two_keys[2], *all_keys[2], *output)):
             return None
         moved |= two_keys[0] < all_keys[0]
-        states = [f"{top}, {number_text(total)}, {vector(blend)}" for top, total, blend in (two_keys, all_keys)]
-        rows.append([f"query {query}", Blank(" ".join(map(str, dots))), *map(Blank, states), Blank(vector(output))])
+        states = [f"{top}, {number_text(total)}, {vector_text(blend)}" for top, total, blend in (two_keys, all_keys)]
+        rows.append(
+            [f"query {query}", Blank(" ".join(map(str, dots))), *map(Blank, states), Blank(vector_text(output))]
+        )
     if not moved or len(set(q)) < 3 or len(set(v)) < 2:
         return None
     return Worksheet(
@@ -49,5 +51,5 @@ def number_text(number: Fraction) -> str:
     return f"{float(number):g}"
 
 
-def vector(numbers: list[Fraction]) -> str:
+def vector_text(numbers: list[Fraction]) -> str:
     return f"[{', '.join(map(number_text, numbers))}]"

@@ -14,13 +14,13 @@ HEAD_DIMS = (64, 128, 256)
 TENSOR_RATES, EXP2_RATES = (1024, 1536, 2048, 3072, 4096, 6144, 8192), (8, 12, 16, 24, 32)  # what an SM does in a clock
 
 
-def worksheet(draw: random.Random) -> Worksheet | None:
-    tensor, exp2, keys = draw.choice(TENSOR_RATES), draw.choice(EXP2_RATES), draw.choice((64, 96, 128, 192, 256))
+def worksheet(rng: random.Random) -> Worksheet | None:
+    tensor, exp2, keys = rng.choice(TENSOR_RATES), rng.choice(EXP2_RATES), rng.choice((64, 96, 128, 192, 256))
     scores = ROWS * keys
     if scores % exp2 or any(scores * attention_flops(1, d) % tensor for d in HEAD_DIMS):
         return None
     clocks = [(d, scores * attention_flops(1, d) // tensor, scores // exp2) for d in HEAD_DIMS]
-    block_items = block_questions(draw)
+    block_items = block_questions(rng)
     if any(not 1 <= products / powers <= 8 for _, products, powers in clocks) or not block_items:
         return None
     return Worksheet(
@@ -49,12 +49,12 @@ def worksheet(draw: random.Random) -> Worksheet | None:
             ]
             for d, products, powers in clocks
         ],
-        questions=[*ring_questions(draw), *plan_questions(draw), *block_items],
+        questions=[*ring_questions(rng), *plan_questions(rng), *block_items],
     )
 
 
-def ring_questions(draw: random.Random) -> list[tuple[str, str]]:
-    stages, uses = draw.choice((3, 4)), draw.choice((8, 9, 10))
+def ring_questions(rng: random.Random) -> list[tuple[str, str]]:
+    stages, uses = rng.choice((3, 4)), rng.choice((8, 9, 10))
     places, full = [use % stages for use in range(uses)], [use // stages % 2 for use in range(uses)]
     same_uses = "In the same uses"
     return [
@@ -71,11 +71,11 @@ def numbers_text(numbers: list[int]) -> str:
     return " ".join(map(str, numbers))
 
 
-def plan_questions(draw: random.Random) -> list[tuple[str, str]]:
+def plan_questions(rng: random.Random) -> list[tuple[str, str]]:
     available_bytes = H100["shared memory per block"].value
     while True:
-        d, keys = draw.choice(HEAD_DIMS), draw.choice((64, 128))
-        consumers, queries, stages = draw.choice((2, 3)), draw.choice((1, 2)), draw.choice((2, 3, 4))
+        d, keys = rng.choice(HEAD_DIMS), rng.choice((64, 128))
+        consumers, queries, stages = rng.choice((2, 3)), rng.choice((1, 2)), rng.choice((2, 3, 4))
         tiles = [2 * stages * keys * d * 2, queries * consumers * ROWS * d * 2]
         if available_bytes / 2 < sum(tiles) < 1.5 * available_bytes:
             break
@@ -97,10 +97,10 @@ def plan_questions(draw: random.Random) -> list[tuple[str, str]]:
     ]
 
 
-def block_questions(draw: random.Random) -> list[tuple[str, str]]:
+def block_questions(rng: random.Random) -> list[tuple[str, str]]:
     """Blocks of program 0 in turn and in pairs; empty if another gets more, or if the mean has two decimals."""
-    blocks, heads = draw.choice((8, 16)), draw.randint(4, 12)
-    sms = blocks + draw.choice((2, 4))
+    blocks, heads = rng.choice((8, 16)), rng.randint(4, 12)
+    sms = blocks + rng.choice((2, 4))
     lengths, half = list(range(blocks, 0, -1)) * heads, blocks // 2
     mean, pairs = Fraction(sum(lengths), sms), -(-heads * half // sms)
     in_turn = [lengths[program::sms] for program in range(sms)]

@@ -55,7 +55,7 @@ def merge(word: int) -> list[Fraction]:
     return [a * x + b * y for x, y in zip(one.output, other.output, strict=True)]
 
 
-def vector(numbers: Sequence[Fraction | int]) -> str:
+def vector_text(numbers: Sequence[Fraction | int]) -> str:
     return "[" + ", ".join(number_text(number) for number in numbers) + "]"
 
 
@@ -95,16 +95,16 @@ def draw_first_word(board: Board) -> None:
     a, b = weights(one, other)
     board.step(
         f"Two boards side by side, each with two keys and values. Below, word 1 finds the sum {number_text(one.total)} "
-        f"and {vector(one.output)} at home, {number_text(other.total)} and {vector(other.output)} on the other board; "
-        "weighed, "
-        f"{vector(merge(0))}."
+        f"and {vector_text(one.output)} at home, {number_text(other.total)} and {vector_text(other.output)} on the "
+        "other board; weighed, "
+        f"{vector_text(merge(0))}."
     )
     board.erase()
     with board.group("word"):
-        board.write(240, 128, f"word 1:  q = {vector(QUERIES[0])}", 0.95)
+        board.write(240, 128, f"word 1:  q = {vector_text(QUERIES[0])}", 0.95)
     for x, name, half, part in ((LEFT_BOARD_X, 1, slice(0, 2), one), (RIGHT_BOARD_X, 2, slice(2, 4), other)):
-        keys = "  ".join(vector(key) for key in KEYS[half])
-        values = "  ".join(vector(value) for value in VALUES[half])
+        keys = "  ".join(vector_text(key) for key in KEYS[half])
+        values = "  ".join(vector_text(value) for value in VALUES[half])
         board.box(x - 110, 6, 220, 104)
         board.write(x, 20, f"board {name}", 0.85)
         board.write(x, 44, f"k  {keys}", 0.85)
@@ -113,7 +113,7 @@ def draw_first_word(board: Board) -> None:
         powers = " + ".join(f"2^{{{power:g}}}" for power in products)
         with board.group("word"):
             board.write(x, 158, f"{powers} = {number_text(part.total)}", 0.95)
-            board.write(x, 188, f"→ {vector(part.output)}", 1.0)
+            board.write(x, 188, f"→ {vector_text(part.output)}", 1.0)
     with board.group("word"):
         for x, to in ((LEFT_BOARD_X + 60, 210), (RIGHT_BOARD_X - 60, 270)):
             board.line((x, 200), (to, 214))
@@ -122,11 +122,16 @@ def draw_first_word(board: Board) -> None:
         board.write(
             240, 228, f"{number_text(one.total)} ÷ ({total}) = {a},  {number_text(other.total)} ÷ ({total}) = {b}", 0.8
         )
-        board.write(240, 254, f"{a} · {vector(one.output)} + {b} · {vector(other.output)} = {vector(merge(0))}", 0.95)
+        board.write(
+            240,
+            254,
+            f"{a} · {vector_text(one.output)} + {b} · {vector_text(other.output)} = {vector_text(merge(0))}",
+            0.95,
+        )
 
 
 def draw_other_words(board: Board) -> None:
-    outputs = ", ".join(vector(merge(word)) for word in range(4))
+    outputs = ", ".join(vector_text(merge(word)) for word in range(4))
     one, other = partials_of(0)
     board.step(
         "The two boards, each with the output that it always finds. Below them a line for each word: its query, its "
@@ -134,16 +139,16 @@ def draw_other_words(board: Board) -> None:
     )
     board.erase("word")
     with board.withhold():
-        board.write(LEFT_BOARD_X, 94, f"always {vector(one.output)}", 0.8)
-        board.write(RIGHT_BOARD_X, 94, f"always {vector(other.output)}", 0.8)
+        board.write(LEFT_BOARD_X, 94, f"always {vector_text(one.output)}", 0.8)
+        board.write(RIGHT_BOARD_X, 94, f"always {vector_text(other.output)}", 0.8)
         board.write(240, 254, f"each output adds up to {sum(VALUES[0])}", 0.8)
     board.table(74, 130, [["word", "sum 1", "sum 2", "shares", "output"]], [94, 56, 102, 110, 0], size=0.75)
     for word, query in enumerate(QUERIES):
         y, sums = 156 + 25 * word, [number_text(each.total) for each in partials_of(word)]
-        board.write(16, y, f"{word + 1}.  {vector(query)}", 0.8, at="left")
+        board.write(16, y, f"{word + 1}.  {vector_text(query)}", 0.8, at="left")
         a, b = weights(*partials_of(word))
         with board.withhold() if word else nullcontext():  # the first is known
-            board.table(168, y, [[*sums, f"{a} and {b}", vector(merge(word))]], [56, 102, 110], size=0.8)
+            board.table(168, y, [[*sums, f"{a} and {b}", vector_text(merge(word))]], [56, 102, 110], size=0.8)
 
 
 def draw_schemes(board: Board) -> None:
@@ -289,7 +294,7 @@ def draw_copy_engine(board: Board) -> None:
 def draw_demo(board: Board) -> None:
     board.step(
         "The table of the four words again, with a tick behind each line: the library has found the same outputs, "
-        f"{', '.join(vector(merge(word)) for word in range(4))}."
+        f"{', '.join(vector_text(merge(word)) for word in range(4))}."
     )
     board.erase()
     board.write(240, 26, "make run SNIPPET=two_boards BOARD=1", 0.9)
@@ -297,7 +302,7 @@ def draw_demo(board: Board) -> None:
     for word in range(4):
         y, sums = 102 + 34 * word, [number_text(each.total) for each in partials_of(word)]
         a, b = weights(*partials_of(word))
-        board.table(42, y, [[word + 1, *sums, f"{a} and {b}", vector(merge(word))]], COLUMN_WIDTHS, size=0.95)
+        board.table(42, y, [[word + 1, *sums, f"{a} and {b}", vector_text(merge(word))]], COLUMN_WIDTHS, size=0.95)
         board.write(461, y - 1, "✓", 0.95)
     with board.withhold():
         board.write(240, 246, f"decode: {HEADS * (HEAD_DIM + 1) * 4 / 1e3:.1f} kB a layer, however long the text", 0.85)

@@ -15,11 +15,11 @@ BOARDS = (slice(2), slice(2, 4))
 SPEEDS, LINKS = (300, 450, 600, 640, 720, 900), (50, 100, 150, 180, 200, 225, 300, 400, 450)  # TFLOP/s, GB/s
 
 
-def worksheet(draw: random.Random) -> Worksheet | None:
-    total = draw.choice(TOTALS)
-    queries = [(draw.randint(-1, 2), draw.randint(-1, 2)) for _ in range(4)]
-    keys = [(0, 0), *draw.sample(KEYS, 3)]
-    values = [(total, 0), (0, total), *draw.choice((((total, 0), (0, total)), ((0, total), (total, 0))))]
+def worksheet(rng: random.Random) -> Worksheet | None:
+    total = rng.choice(TOTALS)
+    queries = [(rng.randint(-1, 2), rng.randint(-1, 2)) for _ in range(4)]
+    keys = [(0, 0), *rng.sample(KEYS, 3)]
+    values = [(total, 0), (0, total), *rng.choice((((total, 0), (0, total)), ((0, total), (total, 0))))]
     if len(set(queries)) < 4:
         return None
     rows, sums, weighted_count = [], [], 0
@@ -47,7 +47,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         ],
         head=["Query", "Board 1: sum", "Output", "Board 2: sum", "Output", "Merged"],
         rows=rows,
-        questions=[gradient, *sent_bytes_question(draw), *overlap_question(draw), *causal_work_questions(draw)],
+        questions=[gradient, *sent_bytes_question(rng), *overlap_question(rng), *causal_work_questions(rng)],
     )
 
 
@@ -71,8 +71,8 @@ def gradient_question(sums: list[Fraction]) -> tuple[str, str] | None:
     return question, f"{one} + {other} = {total}"
 
 
-def sent_bytes_question(draw: random.Random) -> list[tuple[str, str]]:
-    gpus, heads, d, tokens = (2**power for power in (draw.randint(2, 4), draw.randint(4, 6), 7, draw.randint(11, 14)))
+def sent_bytes_question(rng: random.Random) -> list[tuple[str, str]]:
+    gpus, heads, d, tokens = (2**power for power in (rng.randint(2, 4), rng.randint(4, 6), 7, rng.randint(11, 14)))
     part = Part(tokens, heads, heads, d)
     ring, all_to_all = (sent_bytes(scheme, gpus, part) for scheme in ("ring", "all_to_all"))
     question = (
@@ -82,8 +82,8 @@ def sent_bytes_question(draw: random.Random) -> list[tuple[str, str]]:
     return [(question, f"{bytes_text(part.kv_bytes)}; {bytes_text(int(ring))}; {bytes_text(int(all_to_all))}")]
 
 
-def overlap_question(draw: random.Random) -> list[tuple[str, str]]:
-    speed, link = draw.choice([(a, b) for a in SPEEDS for b in LINKS if 1000 * a % b == 0])
+def overlap_question(rng: random.Random) -> list[tuple[str, str]]:
+    speed, link = rng.choice([(a, b) for a in SPEEDS for b in LINKS if 1000 * a % b == 0])
     full, causal = (
         min_tokens_to_overlap(Part(1, 1, 1, 128), speed * 1e12, link * 1e9, causal=each) for each in (False, True)
     )
@@ -94,9 +94,9 @@ def overlap_question(draw: random.Random) -> list[tuple[str, str]]:
     return [(question, f"{with_commas(round(full))}; {with_commas(round(causal))}")]
 
 
-def causal_work_questions(draw: random.Random) -> list[tuple[str, str]]:
-    gpus = draw.choice((4, 5, 8, 10))
-    gpu = draw.randint(1, gpus)
+def causal_work_questions(rng: random.Random) -> list[tuple[str, str]]:
+    gpus = rng.choice((4, 5, 8, 10))
+    gpu = rng.randint(1, gpus)
     chunks = f"{gpu} and {2 * gpus + 1 - gpu}"
     last = Fraction(2 * gpus - 1, 2)
     return [

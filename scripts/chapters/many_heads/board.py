@@ -42,7 +42,7 @@ def weighted_sum(percent: Sequence[int]) -> list[float]:
     return [sum(weight * value[i] for weight, value in zip(percent, values, strict=True)) / 100 for i in (0, 1)]
 
 
-def vector(numbers: Sequence[float]) -> str:
+def vector_text(numbers: Sequence[float]) -> str:
     return "[" + ", ".join(f"{number:g}" for number in numbers) + "]"
 
 
@@ -65,14 +65,14 @@ def draw_head_1_on_side(board: Board) -> None:
     board.write(SIDE_X, 32, "head 1", 0.9)
     board.matrix(SIDE_X - 46, 52, grid, w=28, h=24, size=0.85)
     for i, row in enumerate(grid):
-        board.write(SIDE_X, 152 + 32 * i, vector(weighted_sum(weights(row))), 0.9)
+        board.write(SIDE_X, 152 + 32 * i, vector_text(weighted_sum(weights(row))), 0.9)
 
 
 def draw_projections(board: Board) -> None:
     board.step(
         "Three words of four numbers, and from each an arrow to its query, key and value: "
-        f"{'; '.join(f'{vector(q)}, {vector(k)}, {vector(v)}' for q, k, v in zip(Q, K, V, strict=True))}. Below, what "
-        "is taken for each. On the side, head 1's dot products and its output."
+        f"{'; '.join(', '.join(map(vector_text, vectors)) for vectors in zip(Q, K, V, strict=True))}. Below, what is "
+        "taken for each. On the side, head 1's dot products and its output."
     )
     with board.group("side"):
         draw_head_1_on_side(board)
@@ -81,7 +81,7 @@ def draw_projections(board: Board) -> None:
             board.write(x, 28, name, 1.0)
         for i, word in enumerate(WORDS):
             y = 62 + 34 * i
-            board.write(196, y, vector(word), 0.85)
+            board.write(196, y, vector_text(word), 0.85)
             board.arrow(252, y, 272, y)
             if i:
                 with board.withhold():
@@ -96,21 +96,24 @@ def draw_projections(board: Board) -> None:
 
 def draw_projections_of_word(board: Board, i: int, y: float) -> None:
     for x, rows in ((306, Q), (368, K), (436, V)):
-        board.write(x, y, vector(rows[i]), 0.85)
+        board.write(x, y, vector_text(rows[i]), 0.85)
 
 
 def draw_averages(board: Board) -> None:
     cat, mat = V[0], V[1]
     half = [(a + b) / 2 for a, b in zip(cat, mat, strict=True)]
     board.step(
-        f"Cat {vector(cat)} and mat {vector(mat)}, half of each, make {vector(half)}; a word that is {vector(half)} "
-        "gives the same. Below, two heads keep both answers in four boxes, with a cut in the middle."
+        f"Cat {vector_text(cat)} and mat {vector_text(mat)}, half of each, make {vector_text(half)}; a word that is "
+        f"{vector_text(half)} gives the same. Below, two heads keep both answers in four boxes, with a cut in "
+        "the middle."
     )
     board.erase("work")
     with board.group("work"):
-        board.write(WORK_X + 8, 30, f"cat {vector(cat)}   mat {vector(mat)}", 0.9, at="left")
-        board.write(WORK_X + 8, 64, f"½ · {vector(cat)} + ½ · {vector(mat)} = {vector(half)}", 0.85, at="left")
-        _, _, end, _ = board.write(WORK_X + 8, 98, f"a word that is {vector(half)}", 0.85, at="left")
+        board.write(WORK_X + 8, 30, f"cat {vector_text(cat)}   mat {vector_text(mat)}", 0.9, at="left")
+        board.write(
+            WORK_X + 8, 64, f"½ · {vector_text(cat)} + ½ · {vector_text(mat)} = {vector_text(half)}", 0.85, at="left"
+        )
+        _, _, end, _ = board.write(WORK_X + 8, 98, f"a word that is {vector_text(half)}", 0.85, at="left")
         with board.withhold():
             board.write(end, 98, ": the same", 0.85, at="left")
             board.write(WORK_X + 8, 144, "two heads", 0.9, at="left")
@@ -125,7 +128,7 @@ def draw_second_head(board: Board) -> None:
     outputs = [weighted_sum(weights(row)) for row in grid]
     board.step(
         "Head 2's grid is head 1's on its side. Its shares in per cent, and its outputs beside those of head 1: "
-        f"{', '.join(map(vector, outputs))}."
+        f"{', '.join(map(vector_text, outputs))}."
     )
     board.erase("work")
     board.write(WORK_X + 62, 32, "head 2", 0.9)
@@ -144,7 +147,7 @@ def draw_second_head(board: Board) -> None:
 
 
 def draw_blend(board: Board, y: float, output: Sequence[float], percent: str) -> None:
-    board.write(WORK_X + 62, y, vector(output), 0.9)
+    board.write(WORK_X + 62, y, vector_text(output), 0.9)
     board.write(WORK_X + 140, y, f"from  {percent} %", 0.85, at="left")
 
 
@@ -154,8 +157,8 @@ def draw_mask(board: Board) -> None:
     masked_after = weights(grid[1])[:2]
     board.step(
         "Head 1 stays on the side. Beside it its grid, large; the upper right half, above a thick staircase, has minus "
-        f"infinity in it. Behind the rows the causal outputs {', '.join(map(vector, outputs))}. Below, what a mask "
-        "after softmax leaves, and a row that sees nothing."
+        f"infinity in it. Behind the rows the causal outputs {', '.join(map(vector_text, outputs))}. Below, what a "
+        "mask after softmax leaves, and a row that sees nothing."
     )
     board.erase(keep=("side",))
     x, y, w, h = 152, 34, 60, 42
@@ -169,9 +172,9 @@ def draw_mask(board: Board) -> None:
         board.arrow(x + 3 * w + 12, y + (i + 0.5) * h, x + 3 * w + 44, y + (i + 0.5) * h)
         if i:
             with board.withhold():
-                board.write(x + 3 * w + 96, y + (i + 0.5) * h, vector(outputs[i]), 1.0)
+                board.write(x + 3 * w + 96, y + (i + 0.5) * h, vector_text(outputs[i]), 1.0)
         else:
-            board.write(x + 3 * w + 96, y + (i + 0.5) * h, vector(outputs[i]), 1.0)
+            board.write(x + 3 * w + 96, y + (i + 0.5) * h, vector_text(outputs[i]), 1.0)
     with board.withhold():
         board.write(x, 186, "hidden after softmax:", 0.85, at="left")
         board.write(x + 20, 210, f"row 2 keeps {masked_after[0]} + {masked_after[1]} %", 0.85, at="left")
@@ -183,7 +186,7 @@ def draw_one_matrix(board: Board) -> None:
     queries = [a + b for a, b in zip(Q, K, strict=True)]
     board.step(
         "X times one matrix, W1 and W2 side by side, is Q1 and Q2 side by side: rows "
-        f"{', '.join(map(vector, queries))}. A dashed cut goes through the matrix and through the queries."
+        f"{', '.join(map(vector_text, queries))}. A dashed cut goes through the matrix and through the queries."
     )
     board.erase()
     w, h, y = 27, 26, 70

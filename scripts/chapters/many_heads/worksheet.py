@@ -17,9 +17,9 @@ INDEX_PAIRS = tuple(permutations(range(3), 2))
 NAMES = ("1st", "2nd", "3rd", *(f"{number}th" for number in range(4, 10)))
 
 
-def worksheet(draw: random.Random) -> Worksheet | None:
-    words = [(*draw.choice(STARTS), draw.randrange(3)) for _ in range(3)]
-    query_indices, key_indices = draw.sample(INDEX_PAIRS, 2)
+def worksheet(rng: random.Random) -> Worksheet | None:
+    words = [(*rng.choice(STARTS), rng.randrange(3)) for _ in range(3)]
+    query_indices, key_indices = rng.sample(INDEX_PAIRS, 2)
     q, k = ([[word[index] for index in indices] for word in words] for indices in (query_indices, key_indices))
     v = [[5 * word[3], 5 * (sum(word[:3]) - word[3])] for word in words]
     dots = [[a * c + b * d for c, d in q] for a, b in k]  # of head 2, for which q and k are exchanged
@@ -52,9 +52,9 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         ],
         questions=[
             ("Head 2 gets a causal mask. What is its output for the 2nd word?", list_text(masked_output)),
-            *one_matrix_question(draw, q, k),
-            *cells_question(draw),
-            *launches_question(draw),
+            *one_matrix_question(rng, q, k),
+            *cells_question(rng),
+            *launches_question(rng),
         ],
     )
 
@@ -64,8 +64,8 @@ def indices_text(indices: tuple[int, ...]) -> str:
     return f"the {NAMES[indices[0]]} and the {NAMES[indices[1]]} number"
 
 
-def one_matrix_question(draw: random.Random, q: list, k: list) -> list[tuple[str, str]]:
-    word = draw.randrange(3)
+def one_matrix_question(rng: random.Random, q: list, k: list) -> list[tuple[str, str]]:
+    word = rng.randrange(3)
     question = (
         "One multiplication gives the queries of both heads, side by side. What does it give for the "
         f"{NAMES[word]} word?"
@@ -73,10 +73,10 @@ def one_matrix_question(draw: random.Random, q: list, k: list) -> list[tuple[str
     return [(question, list_text(q[word] + k[word]))]
 
 
-def cells_question(draw: random.Random) -> list[tuple[str, str]]:
+def cells_question(rng: random.Random) -> list[tuple[str, str]]:
     """Where the numbers of a word lie, as attention writes them: head by head."""
-    words = draw.randint(4, 9)
-    word = draw.randint(1, words)
+    words = rng.randint(4, 9)
+    word = rng.randint(1, words)
     first = 2 * (word - 1)
     cells = [first, first + 1, first + 2 * words, first + 2 * words + 1]
     question = (
@@ -87,8 +87,8 @@ def cells_question(draw: random.Random) -> list[tuple[str, str]]:
     return [(question, f"cells {', '.join(map(str, cells))}; steps of 1, {2 * words - 1}, 1")]
 
 
-def launches_question(draw: random.Random) -> list[tuple[str, str]]:
-    heads = draw.choice((2, 3, 4, 5, 6, 10, 12, 16))
+def launches_question(rng: random.Random) -> list[tuple[str, str]]:
+    heads = rng.choice((2, 3, 4, 5, 6, 10, 12, 16))
     question = (
         f"How many kernels does the loop launch for {heads} heads, and how many are launched for all heads at once? "
         "There is no mask. Making Q, K and V takes one kernel each; scaling the scores, joining the heads and "

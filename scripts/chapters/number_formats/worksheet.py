@@ -14,12 +14,12 @@ SCALES = (0.625, 0.75, 0.875, 1.25, 1.75, 2.25, 2.5, 3.0, 3.5)
 QUOTIENTS = (0.1, 0.4, 0.6, 1.1, 1.4, 1.6, 2.2, 2.4, 2.7, 3.2, 3.4, 3.6, 4.5, 4.8, 5.2, 5.5)  # between marks, no ties
 
 
-def worksheet(draw: random.Random) -> Worksheet | None:
-    tensor, scale = draw.choice(TENSORS), draw.choice(SCALES)
+def worksheet(rng: random.Random) -> Worksheet | None:
+    tensor, scale = rng.choice(TENSORS), rng.choice(SCALES)
     unit = tensor * scale
-    quotients = [E2M1[-1], *draw.sample(TIES, 3), *draw.sample(E2M1[1:-1], 2), *draw.sample(QUOTIENTS, 2)]
-    quotients = [draw.choice((1, -1)) * quotient for quotient in quotients]
-    draw.shuffle(quotients)
+    quotients = [E2M1[-1], *rng.sample(TIES, 3), *rng.sample(E2M1[1:-1], 2), *rng.sample(QUOTIENTS, 2)]
+    quotients = [rng.choice((1, -1)) * quotient for quotient in quotients]
+    rng.shuffle(quotients)
     numbers = [round(quotient * unit, 6) for quotient in quotients]
     codes = [encode_e2m1(quotient) for quotient in quotients]
     errors = [abs(abs(quotient) - E2M1[code % 8]) * unit for quotient, code in zip(quotients, codes, strict=True)]
@@ -56,8 +56,8 @@ def worksheet(draw: random.Random) -> Worksheet | None:
                 "Which number is changed by most on the way there and back, in absolute terms, and by how much?",
                 f"{numbers[errors.index(largest_error)]:g}, {largest_error:g}",
             ),
-            *e4m3_question(draw),
-            *size_question(draw),
+            *e4m3_question(rng),
+            *size_question(rng),
         ],
     )
 
@@ -72,10 +72,10 @@ def bit_fields(code: int) -> str:
     return f"{code >> 3} {code >> 1 & 3:02b} {code & 1}"
 
 
-def e4m3_question(draw: random.Random) -> list[tuple[str, str]]:
+def e4m3_question(rng: random.Random) -> list[tuple[str, str]]:
     """About a number whose steps above a power of two have one decimal, neither on a mark nor midway."""
     while True:
-        number = Fraction(draw.randint(11, 139), 10)
+        number = Fraction(rng.randint(11, 139), 10)
         power = max(power for power in range(4) if 2**power <= number)
         steps = (number / 2**power - 1) * 8
         if (10 * steps).denominator == 1 and steps.denominator > 2 and steps < 7:
@@ -88,8 +88,8 @@ def e4m3_question(draw: random.Random) -> list[tuple[str, str]]:
     return [(question, f"{float(steps):g} steps; {bits}; {value:g}")]
 
 
-def size_question(draw: random.Random) -> list[tuple[str, str]]:
-    power = draw.randint(11, 15)
+def size_question(rng: random.Random) -> list[tuple[str, str]]:
+    power = rng.randint(11, 15)
     bytes_in_16_bits = square_bytes(2**power, 2)
     size = bytes_text(bytes_in_16_bits)
     question = f"A tensor takes {size} in 16 bits. How much does it take in NVFP4, but for the tensor's own scale?"

@@ -21,7 +21,7 @@ from scripts.chapters.online_softmax.board_readers import (
     draw_what_is_left,
     write_line,
 )
-from scripts.chapters.online_softmax.worked import BLOCK, ROWS, SCORES, VALUES, WORDS, State, vector
+from scripts.chapters.online_softmax.worked import BLOCK, ROWS, SCORES, VALUES, WORDS, State, vector_text
 
 BARS_X, SHRUNK_BARS_X = 264, 402  # where the bars of the first block begin, and the shrunken ones
 
@@ -29,16 +29,16 @@ BARS_X, SHRUNK_BARS_X = 264, 402  # where the bars of the first block begin, and
 def board() -> Board:
     board = Board()
     parts = worked.block_states()
-    after = worked.running_states(parts)
+    states = worked.running_states(parts)
     draw_overflow(board)
     draw_safe_softmax(board)
-    draw_running_sums(board, parts, after)
+    draw_running_sums(board, parts, states)
     draw_proof(board)
-    draw_accumulators(board, parts, after)
+    draw_accumulators(board, parts, states)
     draw_bug(board, parts)
     draw_readers(board, parts)
-    draw_demo_ticks(board, after)
-    draw_what_is_left(board, after[-1])
+    draw_demo_ticks(board, states)
+    draw_what_is_left(board, states[-1])
     return board
 
 
@@ -101,24 +101,24 @@ def draw_fraction(board: Board, x: float, y: float, above: str, below: str) -> N
     board.write(x, y + 26, below, 1.2)
 
 
-def draw_running_sums(board: Board, parts: list[State], after: list[State]) -> None:
-    states_text = [f"maximum {state.running_max:g}, sum {state.running_sum:.3f}" for state in after]
+def draw_running_sums(board: Board, parts: list[State], states: list[State]) -> None:
+    states_text = [f"maximum {state.running_max:g}, sum {state.running_sum:.3f}" for state in states]
     board.step(
         f"Six boxes and the head of a table. The first two scores, struck out, have left {states_text[0]}: on the "
         "right their terms as bars. In the corner, e to the minus 1 and minus 2."
     )
     board.erase()
-    for i in range(len(after)):
+    for i in range(len(states)):
         board.row(TABLE_X + 20 + 136 * i, 8, [""] * BLOCK, w=60, h=27)
     draw_table_row(board, -1, ["block", "max", "factor", "new", "sum"])
     with board.group("powers"):
         powers = ",  ".join(f"e^{{-{power}}} = {math.exp(-power):.3f}" for power in (1, 2))
         board.write(366, 256, powers, 0.75)
     draw_scores(board, 0)
-    first, factor = [math.exp(score - after[0].running_max) for score in SCORES[:BLOCK]], after[1].factor
+    first, factor = [math.exp(score - states[0].running_max) for score in SCORES[:BLOCK]], states[1].factor
     with board.withhold():
         draw_terms(board, BARS_X, first)
-        draw_block(board, 0, parts, after)
+        draw_block(board, 0, parts, states)
     board.step(
         f"The next two scores move the maximum: {states_text[1]}, worked out below. The sheet of paper that lay over "
         "the two bars is gone, and beside them are both again, shrunk."
@@ -129,7 +129,7 @@ def draw_running_sums(board: Board, parts: list[State], after: list[State]) -> N
     with board.withhold(), board.group("work"):
         write_line(board, WORK_Y, "e^{S - 1} → e^{S - 2}")
     with board.withhold():
-        draw_block(board, 1, parts, after)
+        draw_block(board, 1, parts, states)
     with board.withhold():
         board.erase_with_answer("paper")
         draw_terms(board, BARS_X, first, without_sum=True)
@@ -143,13 +143,13 @@ def draw_running_sums(board: Board, parts: list[State], after: list[State]) -> N
     )
     board.erase("bars", "terms")
     draw_scores(board, 2)
-    distinct_terms = [f"{math.exp(score - after[-1].running_max):.3g}" for score in sorted(set(SCORES), reverse=True)]
+    distinct_terms = [f"{math.exp(score - states[-1].running_max):.3g}" for score in sorted(set(SCORES), reverse=True)]
     with board.withhold():
-        draw_block(board, 2, parts, after)
+        draw_block(board, 2, parts, states)
     with board.withhold(), board.group("bars"):
-        draw_pairs(board, after[-1].running_max)
+        draw_pairs(board, states[-1].running_max)
     with board.withhold(), board.group("work"):
-        total = f"{after[-1].running_sum:.3f}"
+        total = f"{states[-1].running_sum:.3f}"
         write_line(board, WORK_Y + LINE_HEIGHT * 3, f"all six:  2 · ({' + '.join(distinct_terms)}) = {total}")
 
 
@@ -190,26 +190,26 @@ def draw_scores(board: Board, i: int) -> None:
         board.write(TABLE_X + 50 + 136 * i + 60 * at, 21.5, f"{score:g}")
 
 
-def draw_block(board: Board, i: int, parts: list[State], after: list[State]) -> None:
+def draw_block(board: Board, i: int, parts: list[State], states: list[State]) -> None:
     """The block's line in the table and its working; then its scores are struck out."""
-    state, factor_text = after[i], f"{after[i].factor:.3g}" if i else "-"
+    state, factor_text = states[i], f"{states[i].factor:.3g}" if i else "-"
     board.strike(TABLE_X + 12 + 136 * i, 32, TABLE_X + 142 + 136 * i, 11)
     cells = [i + 1, f"{state.running_max:g}", factor_text, f"{parts[i].running_sum:.3f}", f"{state.running_sum:.3f}"]
     draw_table_row(board, i, cells)
     if i:
         with board.group("work"):
-            write_line(board, WORK_Y + LINE_HEIGHT * i, sum_text(i, parts, after))
+            write_line(board, WORK_Y + LINE_HEIGHT * i, sum_text(i, parts, states))
 
 
-def sum_text(i: int, parts: list[State], after: list[State]) -> str:
+def sum_text(i: int, parts: list[State], states: list[State]) -> str:
     """The line of this block, worked out: the old ones by the factor, then the new ones."""
     scores = SCORES[BLOCK * i : BLOCK * (i + 1)]
-    terms_text = " + ".join(f"{math.exp(score - after[i].running_max):.3g}" for score in scores)
-    old, new = after[i - 1].running_sum, parts[i].running_sum * math.exp(parts[i].running_max - after[i].running_max)
-    rescaled_sum, total = after[i].factor * old, after[i].running_sum
-    if after[i].factor == 1:
+    terms_text = " + ".join(f"{math.exp(score - states[i].running_max):.3g}" for score in scores)
+    old, new = states[i - 1].running_sum, parts[i].running_sum * math.exp(parts[i].running_max - states[i].running_max)
+    rescaled_sum, total = states[i].factor * old, states[i].running_sum
+    if states[i].factor == 1:
         return f"{terms_text} = {new:.3f},   {old:.3f} + {new:.3f} = {total:.3f}"
-    return f"{after[i].factor:.3f} · {old:.3f} = {rescaled_sum:.3f},   {rescaled_sum:.3f} + {new:.3f} = {total:.3f}"
+    return f"{states[i].factor:.3f} · {old:.3f} = {rescaled_sum:.3f},   {rescaled_sum:.3f} + {new:.3f} = {total:.3f}"
 
 
 def draw_proof(board: Board) -> None:
@@ -230,31 +230,31 @@ def draw_proof(board: Board) -> None:
             write_line(board, WORK_Y - 4 + 21 * i, line)
 
 
-def draw_accumulators(board: Board, parts: list[State], after: list[State]) -> None:
-    states_text = "; ".join(f"{vector(state.accumulator)}, so far {vector(state.output)}" for state in after)
+def draw_accumulators(board: Board, parts: list[State], states: list[State]) -> None:
+    states_text = "; ".join(f"{vector_text(state.accumulator)}, so far {vector_text(state.output)}" for state in states)
     board.step(
-        f"Under each score its value: {vector(VALUES[0])} under the first three, {vector(VALUES[-1])} under the "
-        f"others. The table has two more columns, accumulator and so far, by blocks: {states_text}. Below, the second "
-        "and the third worked out, and the check: each accumulator adds up to ten times its sum."
+        f"Under each score its value: {vector_text(VALUES[0])} under the first three, {vector_text(VALUES[-1])} under "
+        f"the others. The table has two more columns, accumulator and so far, by blocks: {states_text}. Below, the "
+        "second and the third worked out, and the check: each accumulator adds up to ten times its sum."
     )
     board.erase("proof")
     for i, value in enumerate(VALUES):
-        board.write(TABLE_X + 47 + 136 * (i // BLOCK) + 60 * (i % BLOCK), 48, vector(value), 0.75)
+        board.write(TABLE_X + 47 + 136 * (i // BLOCK) + 60 * (i % BLOCK), 48, vector_text(value), 0.75)
     board.line((TABLE_X + 214, 36), (TABLE_X + 214, 56))
     draw_table_row(board, -1, ["accumulator", "so far"], skip=5)
-    first, second, last = after
+    first, second, last = states
     shrunk = [second.factor * part for part in first.accumulator]
     x, y = last.accumulator
     lines = (
-        f"{second.factor:.3f} · {vector(first.accumulator)} = {vector(shrunk)}",
-        f"{vector(shrunk)} + {vector(parts[1].accumulator)} = {vector(second.accumulator)}",
-        f"{vector(second.accumulator)} + {vector(parts[2].accumulator)} = {vector(last.accumulator)}",
+        f"{second.factor:.3f} · {vector_text(first.accumulator)} = {vector_text(shrunk)}",
+        f"{vector_text(shrunk)} + {vector_text(parts[1].accumulator)} = {vector_text(second.accumulator)}",
+        f"{vector_text(second.accumulator)} + {vector_text(parts[2].accumulator)} = {vector_text(last.accumulator)}",
         f"check:  {x:.2f} + {y:.2f} = 10 · {last.running_sum:.3f}",
     )
     for i, indices in enumerate(((), (0, 1), (2,), (3,))):  # the lines worked out with each line of the table
         with board.withhold():
-            if i < len(after):
-                draw_table_row(board, i, [vector(after[i].accumulator), vector(after[i].output)], skip=5)
+            if i < len(states):
+                draw_table_row(board, i, [vector_text(states[i].accumulator), vector_text(states[i].output)], skip=5)
             with board.group("work"):
                 for line in indices:
                     write_line(board, WORK_Y + 23 * line, lines[line], 0.8)

@@ -8,7 +8,7 @@ import math
 from kernels.bench.hardware import H100
 from scripts.chapters.board import Board
 from scripts.chapters.online_softmax import worked
-from scripts.chapters.online_softmax.worked import BLOCK, DIM, ROWS, SCORES, WORDS, State, vector
+from scripts.chapters.online_softmax.worked import BLOCK, DIM, ROWS, SCORES, WORDS, State, vector_text
 
 COLUMN_WIDTHS = [43, 44, 54, 53, 89, 101]  # of the table, from the middle of one to the middle of the next
 TABLE_X, FIRST_ROW_Y, ROW_HEIGHT = 26, 94, 24  # its left column, its first row and the height of a row
@@ -29,18 +29,18 @@ def draw_bug(board: Board, parts: list[State]) -> None:
     wrong = worked.running_states(parts, forget=True)[-1]
     board.step(
         f"Below the table, without rescaling: the new ones add up to {wrong.running_sum:.3f}, the accumulators to "
-        f"{vector(wrong.accumulator)}, and divided that is {vector(wrong.output)}, beside the true [5, 5]. On the "
-        "right the two weights of the first block as bars; a line says where they should end."
+        f"{vector_text(wrong.accumulator)}, and divided that is {vector_text(wrong.output)}, beside the true [5, 5]. "
+        "On the right the two weights of the first block as bars; a line says where they should end."
     )
     board.erase("work")
     sides = zip(*(part.accumulator for part in parts), strict=True)
-    left, right = (" + ".join(vector([each])[1:-1] for each in side if each) for side in sides)
+    left, right = (" + ".join(vector_text([each])[1:-1] for each in side if each) for side in sides)
     x, y = wrong.accumulator
     lines = (
         f"sum:  {' + '.join(f'{part.running_sum:.3f}' for part in parts)} = {wrong.running_sum:.3f}",
         f"left:  {left} = {x:.2f}",
         f"right:  {right} = {y:.2f}",
-        f"÷ {wrong.running_sum:.3f} = {vector(wrong.output)}",
+        f"÷ {wrong.running_sum:.3f} = {vector_text(wrong.output)}",
         f"{x:.2f} + {y:.2f} = 10 · {wrong.running_sum:.3f}",
     )
     for indices in ((0, 1, 2), (), (3,), (4,)):  # the bars come second
@@ -89,15 +89,15 @@ def draw_readers(board: Board, parts: list[State]) -> None:
         board.write(400, 194, "(-∞, 0)", 0.95)
 
 
-def draw_demo_ticks(board: Board, after: list[State]) -> None:
+def draw_demo_ticks(board: Board, states: list[State]) -> None:
     board.step(
         "A tick behind each line of the table: the demo has printed the same numbers. Below, the maximum plus the "
-        f"logarithm of the sum, {after[-1].lse:.3f}."
+        f"logarithm of the sum, {states[-1].lse:.3f}."
     )
-    last = after[-1]
+    last = states[-1]
     with board.group("ticks"):
         with board.withhold():
-            for i in range(len(after)):
+            for i in range(len(states)):
                 board.write(467, FIRST_ROW_Y + ROW_HEIGHT * i, "✓", 0.85)
         with board.withhold():
             write_line(board, 258, f"{last.running_max:g} + ln {last.running_sum:.3f} = {last.lse:.3f}")

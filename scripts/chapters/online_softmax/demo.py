@@ -8,7 +8,7 @@ import torch
 
 from kernels.softmax import OnlineSoftmax, exp_below, softmax
 from scripts.chapters.demo import DEVICE, table
-from scripts.chapters.online_softmax.worked import BLOCK, SCORES, VALUES, vector
+from scripts.chapters.online_softmax.worked import BLOCK, SCORES, VALUES, vector_text
 
 SNIPPET = "online_softmax"
 
@@ -46,7 +46,7 @@ def lines() -> Iterator[str]:
 
 
 def tensor_text(numbers: torch.Tensor) -> str:
-    return vector(numbers.tolist())
+    return vector_text(numbers.tolist())
 
 
 def state_text(state: OnlineSoftmax) -> str:

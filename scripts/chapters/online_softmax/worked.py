@@ -69,7 +69,7 @@ WHOLE_ROW = state_of(SCORES, VALUES)
 NOT_RESCALED = running_states(block_states(), forget=True)[-1]  # output [6.12, 3.88], and it should be [5, 5]
 
 
-def vector(numbers: Sequence[float]) -> str:
+def vector_text(numbers: Sequence[float]) -> str:
     """[15.03, 3.68], and [10, 0] without decimals."""
     shown = (f"{round(number, 2):.2f}" if round(number, 2) % 1 else f"{number:.0f}" for number in numbers)
     return f"[{', '.join(shown)}]"

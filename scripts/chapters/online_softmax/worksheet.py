@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from scripts.chapters.online_softmax import worked
-from scripts.chapters.online_softmax.worked import SCORES, State, Values, block_states, running_states, vector
+from scripts.chapters.online_softmax.worked import SCORES, State, Values, block_states, running_states, vector_text
 from scripts.chapters.worksheets import Blank, Worksheet
 
 VALUES = ((10, 0), (0, 10))
@@ -23,9 +23,9 @@ class TableLine(NamedTuple):
     state: State
 
 
-def worksheet(draw: random.Random) -> Worksheet | None:
-    scores = [draw.randrange(4) for _ in range(6)]
-    values = [draw.choice(VALUES) for _ in scores]
+def worksheet(rng: random.Random) -> Worksheet | None:
+    scores = [rng.randrange(4) for _ in range(6)]
+    values = [rng.choice(VALUES) for _ in scores]
     after, forgotten = (running_states(block_states(scores, values), forget) for forget in (False, True))
     fresh = sorted(scores) != sorted(SCORES)  # those are on the board
     moved = after[0].running_max < after[-1].running_max
@@ -53,7 +53,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
                 Blank(f"{line.state.factor:.3g}") if begin else "-",
                 Blank(sum_of(terms_of(scores[begin : begin + 2], line.state.running_max))),
                 Blank(step_text(begin > 0, *(f"{each.running_sum:.3f}" for each in line))),
-                Blank(step_text(begin > 0, *(vector(each.accumulator) for each in line))),
+                Blank(step_text(begin > 0, *(vector_text(each.accumulator) for each in line))),
             ]
             for begin, line in zip((0, 2, 4), lines, strict=True)
         ],
@@ -83,8 +83,8 @@ def sum_of(terms: Sequence[float]) -> str:
     return f"{' + '.join('1' if term == 1 else f'{term:.3f}' for term in terms)} = {sum(terms):.3f}"
 
 
-def step_text(worked: bool, kept: str, new: str, total: str) -> str:
-    return f"{kept} + {new} = {total}" if worked else total
+def step_text(worked: bool, rescaled: str, new: str, total: str) -> str:
+    return f"{rescaled} + {new} = {total}" if worked else total
 
 
 def reader_sums(scores: Sequence[int], first: State) -> tuple[float, float]:
@@ -102,7 +102,7 @@ def merge_text(scores: Sequence[int], first: State) -> str:
 
 
 def output_text(state: State) -> str:
-    return f"{vector(state.accumulator)} ÷ {state.running_sum:.3f} = {vector(state.output)}"
+    return f"{vector_text(state.accumulator)} ÷ {state.running_sum:.3f} = {vector_text(state.output)}"
 
 
 def is_even(scores: Sequence[int], values: Values) -> bool:
@@ -121,12 +121,12 @@ def is_even(scores: Sequence[int], values: Values) -> bool:
             for exact, rounded in tables
             for a, b in zip(exact, rounded, strict=True)
         )
-        and all(vector(exact[-1].output) == vector(rounded[-1].output) for exact, rounded in tables)
+        and all(vector_text(exact[-1].output) == vector_text(rounded[-1].output) for exact, rounded in tables)
     )
 
 
 def printed_digits(state: State) -> tuple[str, str]:
-    return f"{state.running_sum:.3f}", vector(state.accumulator)
+    return f"{state.running_sum:.3f}", vector_text(state.accumulator)
 
 
 def lines_by_hand(scores: Sequence[int], values: Values, forget: bool = False) -> list[TableLine]:

@@ -8,10 +8,10 @@ from kernels.bench.hardware import H100
 from scripts.chapters.worksheets import Blank, Worksheet, bytes_text, list_text, with_commas
 
 
-def worksheet(draw: random.Random) -> Worksheet | None:
-    n = draw.choice((8, 10, 12, 15, 16, 20))
+def worksheet(rng: random.Random) -> Worksheet | None:
+    n = rng.choice((8, 10, 12, 15, 16, 20))
     edges = [edge for edge in range(1, n + 1) if n % edge == 0]
-    chip = chip_questions(draw)
+    chip = chip_questions(rng)
     if not chip:
         return None
     return Worksheet(
@@ -31,13 +31,13 @@ def worksheet(draw: random.Random) -> Worksheet | None:
             ]
             for edge in edges
         ],
-        questions=[*dot_product_question(draw), *chip],
+        questions=[*dot_product_question(rng), *chip],
     )
 
 
-def dot_product_question(draw: random.Random) -> list[tuple[str, str]]:
-    d = draw.choice((3, 4))
-    one, other = ([draw.randint(-3, 4) for _ in range(d)] for _ in range(2))
+def dot_product_question(rng: random.Random) -> list[tuple[str, str]]:
+    d = rng.choice((3, 4))
+    one, other = ([rng.randint(-3, 4) for _ in range(d)] for _ in range(2))
     return [
         (
             f"What is the dot product {list_text(one)} · {list_text(other)}?",
@@ -46,10 +46,10 @@ def dot_product_question(draw: random.Random) -> list[tuple[str, str]]:
     ]
 
 
-def chip_questions(draw: random.Random) -> list[tuple[str, str]]:
+def chip_questions(rng: random.Random) -> list[tuple[str, str]]:
     """A chip's ridge and the edges of its tiles; nothing unless they come out as whole numbers."""
-    flop, hbm, shared = draw.choice((1024, 2048, 4096, 8192)), draw.choice((8, 10, 16, 20, 32)), draw.choice((64, 128))
-    sms, tenths = draw.choice((80, 100, 120, 150, 200)), draw.randint(10, 20)
+    flop, hbm, shared = rng.choice((1024, 2048, 4096, 8192)), rng.choice((8, 10, 16, 20, 32)), rng.choice((64, 128))
+    sms, tenths = rng.choice((80, 100, 120, 150, 200)), rng.randint(10, 20)
     if flop % hbm or sms * tenths * hbm % 100:
         return []
     ridge, edge, registers = flop // hbm, 2 * flop // hbm, int(H100["registers per SM"].value)

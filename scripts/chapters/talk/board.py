@@ -8,7 +8,7 @@ import math
 from kernels.bench.cost import square_bytes
 from kernels.bench.hardware import H100
 from scripts.chapters.board import Board
-from scripts.chapters.three_matmuls.worked import K, Q, V, dot_products, number_text, vector, weighted_sum
+from scripts.chapters.three_matmuls.worked import K, Q, V, dot_products, number_text, vector_text, weighted_sum
 
 CARDS = {"Q": "look for", "K": "offer", "V": "hand over"}
 WORDS, DIM, BYTES = 8192, 128, 2  # the large example: one head in FP16
@@ -92,10 +92,10 @@ def draw_grid(board: Board) -> None:
     board.erase("left")
     with board.group("left"):
         for j, key in enumerate(K):
-            board.write(122 + 64 * j, 24, vector(key), 0.8)
+            board.write(122 + 64 * j, 24, vector_text(key), 0.8)
         board.grid(90, 40, 3, 3, w=64, h=38)
         for i, (query, row) in enumerate(zip(Q, rows, strict=True)):
-            board.write(50, 59 + 38 * i, vector(query), 0.85)
+            board.write(50, 59 + 38 * i, vector_text(query), 0.85)
             for j, cell in enumerate(row):
                 if i:
                     with board.withhold():
@@ -137,17 +137,17 @@ def draw_weighted_sum(board: Board) -> None:
     part = weights()[0]
     board.step(
         "Beside the pie the shares of row 1, each with its value: "
-        + ", ".join(f"{number_text(weight)} of {vector(value)}" for weight, value in zip(part, V, strict=True))
-        + f". Below a line their sum, {vector(weighted_sum(part))}, whose numbers add up to {sum(V[0])}."
+        + ", ".join(f"{number_text(weight)} of {vector_text(value)}" for weight, value in zip(part, V, strict=True))
+        + f". Below a line their sum, {vector_text(weighted_sum(part))}, whose numbers add up to {sum(V[0])}."
     )
     board.erase("left", "row")
     with board.group("left"):
         for i, (weight, value) in enumerate(zip(part, V, strict=True)):
-            board.write(135, 44 + 36 * i, f"{weight:.1f} · {vector(value)}", 0.8, at="left")
-            board.write(242, 44 + 36 * i, f"= {vector([weight * each for each in value])}", 0.8, at="left")
+            board.write(135, 44 + 36 * i, f"{weight:.1f} · {vector_text(value)}", 0.8, at="left")
+            board.write(242, 44 + 36 * i, f"= {vector_text([weight * each for each in value])}", 0.8, at="left")
         board.line((135, 140), (308, 140))
         with board.withhold():
-            board.write(228, 166, f"= {vector(weighted_sum(part))}", 1, at="left")
+            board.write(228, 166, f"= {vector_text(weighted_sum(part))}", 1, at="left")
             board.write(
                 34, 208, " + ".join(map(number_text, weighted_sum(part))) + f" = {sum(V[0])} ✓", 0.95, at="left"
             )

@@ -7,7 +7,17 @@ import math
 from contextlib import nullcontext
 
 from scripts.chapters.board import Board
-from scripts.chapters.three_matmuls.worked import K, Q, Row, V, dot, dot_products, number_text, vector, weighted_sum
+from scripts.chapters.three_matmuls.worked import (
+    K,
+    Q,
+    Row,
+    V,
+    dot,
+    dot_products,
+    number_text,
+    vector_text,
+    weighted_sum,
+)
 
 CARDS = {"Q": "what I look for", "K": "what I offer", "V": "what I hand over"}
 QUERY = (1, 0, 0.5, -0.5)  # one query, and four keys with what to say of them
@@ -138,13 +148,13 @@ def draw_grid(board: Board) -> None:
     board.write(159, 22, "who is looked at", 0.8)
     board.write(41, 52, "who asks", 0.75)
     for j, key in enumerate(K):
-        board.write(COLUMN_X[j] + 2 * (j - 1), 52, vector(key), 0.75)
+        board.write(COLUMN_X[j] + 2 * (j - 1), 52, vector_text(key), 0.75)
     with board.group("grid"):
         board.grid(84, 72, 3, 3, w=50, h=46)
     for i, (query, row) in enumerate(zip(Q, rows, strict=True)):
         with board.group("number"):
             board.write(10, ROW_Y[i], f"{i + 1}.", 0.75, at="left")
-        board.write(54, ROW_Y[i], vector(query), 0.85)
+        board.write(54, ROW_Y[i], vector_text(query), 0.85)
         with board.withhold() if i else nullcontext():
             for j, cell in enumerate(row):
                 board.write(COLUMN_X[j], ROW_Y[i] - 11, number_text(cell))
@@ -211,8 +221,8 @@ def draw_outputs(board: Board) -> None:
     rows = [weighted_sum(part) for part in parts]
     board.step(
         "The shares are left. Before them the output, behind them the values: output is shares times values, "
-        + "; ".join(vector(row) for row in rows)
-        + f". Below, the first row: each value times its share, added up to {vector(rows[0])}, together 10."
+        + "; ".join(vector_text(row) for row in rows)
+        + f". Below, the first row: each value times its share, added up to {vector_text(rows[0])}, together 10."
     )
     board.erase(keep=("shares",))
     for x, head in ((86, "output"), (306, "shares"), (436, "values")):
@@ -230,10 +240,10 @@ def draw_outputs(board: Board) -> None:
     with board.group("work"):
         board.write(240, 26, "N×d = N×N · N×d", 0.9)
         terms = " + ".join(
-            f"{number_text(weight)[:3]}·{vector(value)}" for weight, value in zip(parts[0], V, strict=True)
+            f"{number_text(weight)[:3]}·{vector_text(value)}" for weight, value in zip(parts[0], V, strict=True)
         )
         board.write(18, 236, f"{terms}", 0.85, at="left")
-        board.write(346, 236, f"= {vector(rows[0])}", 0.85, at="left")
+        board.write(346, 236, f"= {vector_text(rows[0])}", 0.85, at="left")
         with board.withhold():
             board.write(
                 18, 256, f"{number_text(rows[0][0])} + {number_text(rows[0][1])} = {sum(V[0])} ✓", 0.85, at="left"

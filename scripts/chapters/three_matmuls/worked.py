@@ -28,5 +28,5 @@ def number_text(value: float) -> str:
     return f"{value:.0f}" if abs(value - round(value)) < 1e-9 else f"{value:.2f}"
 
 
-def vector(row: Row) -> str:
+def vector_text(row: Row) -> str:
     return "[" + ", ".join(number_text(value) for value in row) + "]"

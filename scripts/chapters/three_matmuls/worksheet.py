@@ -11,8 +11,8 @@ ROWS = ((1, 0), (0, 1), (1, 1))
 VALUES = ((10, 0), (0, 10), (5, 5))
 
 
-def worksheet(draw: random.Random) -> Worksheet | None:
-    q, k, v = ([draw.choice(rows) for _ in range(3)] for rows in (ROWS, ROWS, VALUES))
+def worksheet(rng: random.Random) -> Worksheet | None:
+    q, k, v = ([rng.choice(rows) for _ in range(3)] for rows in (ROWS, ROWS, VALUES))
     dots = [[a * c + b * d for c, d in k] for a, b in q]
     if len(set(k)) < 2 or len(set(v)) < 2 or any(len(set(row)) < 2 for row in dots) or len(set(q)) < 3:
         return None

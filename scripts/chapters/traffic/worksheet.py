@@ -11,8 +11,8 @@ from scripts.chapters.worksheets import Blank, Worksheet, bytes_text
 PEAK, BANDWIDTH = 989, H100["hbm bandwidth"].value / 1e12  # TFLOP/s and TB/s, as the sheet has them
 
 
-def worksheet(draw: random.Random) -> Worksheet | None:
-    n, d = draw.choice((1, 3, 5)) * 2 ** draw.randint(11, 15), 2 ** draw.randint(5, 8)
+def worksheet(rng: random.Random) -> Worksheet | None:
+    n, d = rng.choice((1, 3, 5)) * 2 ** rng.randint(11, 15), 2 ** rng.randint(5, 8)
     if n // d < 4:
         return None
     score_bytes, least_bytes = square_bytes(n, 2), qkvo_bytes(n, d, 2)

@@ -246,7 +246,7 @@ class Fences:
         record = self.try_read(query.snippet)
         if not record:
             return outputs.value_html(text, "[has never run]", query.snippet)
-        number = query.printed(values.of_record(query, record))
+        number = query.printed(values.record_value(query, record))
         return outputs.value_html(text, number, outputs.source_of_number(record), bool(record.behind))
 
     def resolve_facts(self, caption: str) -> str:

@@ -100,7 +100,7 @@ def lines_of_part(lines: list[str], first: int, last: int, options: list[str], m
 
 
 def api_page(name: str, root: Path) -> str:
-    """The page of the API that has ``kernels.room.module.Symbol``; those at the top of kernels/ share one."""
+    """The page of the API that has ``kernels.folder.module.Symbol``; those at the top of kernels/ share one."""
     first = name.split(".")[1]
     return first if (root / "kernels" / first).is_dir() else "kernels"
 

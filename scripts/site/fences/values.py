@@ -130,30 +130,30 @@ def column_of_record(query: ValueQuery, record: Record) -> list[object]:
     return numbers(rows, column, query.selectors)
 
 
-def of_record(query: ValueQuery, record: Record) -> object:
+def record_value(query: ValueQuery, record: Record) -> object:
     """The number that a record answers with.
 
     Raises:
         ValueQueryError: if it has not exactly one answer.
     """
     rows, column = table_and_column(query, record)
-    compared = [key for key, value in query.selectors.items() if "/" in value and not matching(rows, {key: value})]
+    compared = [key for key, value in query.selectors.items() if "/" in value and not matching_rows(rows, {key: value})]
     if not compared:
         if query.extreme:
             return EXTREMES[query.extreme](numbers(rows, column, query.selectors))
-        return single(rows, query.selectors)[column]
+        return single_row(rows, query.selectors)[column]
     sides = query.selectors[compared[0]].split("/")
     if len(compared) > 1 or len(sides) != 2:
         raise ValueQueryError("a ratio is of two rows: one selector holds one slash")
     first, second = (query.selectors | {compared[0]: side} for side in sides)
     if query.extreme:
         return EXTREMES[query.extreme](ratios(rows, column, compared[0], first, second))
-    return divide(single(rows, first)[column], single(rows, second)[column])
+    return divide(single_row(rows, first)[column], single_row(rows, second)[column])
 
 
 def numbers(rows: list[dict], column: str, selectors: dict[str, str]) -> list[float]:
     """The column's numbers in all rows that answer."""
-    answering = matching(rows, selectors)
+    answering = matching_rows(rows, selectors)
     values = [row[column] for row in answering if row[column] is not None]
     if not values:
         raise ValueQueryError(f"{len(answering)} rows answer, and none has a number")
@@ -170,7 +170,7 @@ def ratios(rows: list[dict], column: str, compared: str, first: dict[str, str], 
     select = [key for key in select if key not in (column, compared)]
     sides = []
     for selectors in (first, second):
-        answering = [row for row in matching(rows, selectors) if row[column] is not None]
+        answering = [row for row in matching_rows(rows, selectors) if row[column] is not None]
         sides.append({tuple(row[key] for key in select): row[column] for row in answering})
         if len(sides[-1]) != len(answering):
             raise ValueQueryError(
@@ -182,17 +182,17 @@ def ratios(rows: list[dict], column: str, compared: str, first: dict[str, str], 
     return [divide(above[key], below[key]) for key in above if key in below]
 
 
-def matching(rows: list[dict], selectors: dict[str, str]) -> list[dict]:
+def matching_rows(rows: list[dict], selectors: dict[str, str]) -> list[dict]:
     return [row for row in rows if all(str(row[key]) == value for key, value in selectors.items())]
 
 
-def single(rows: list[dict], selectors: dict[str, str]) -> dict:
-    answering = matching(rows, selectors)
+def single_row(rows: list[dict], selectors: dict[str, str]) -> dict:
+    answering = matching_rows(rows, selectors)
     if len(answering) == 1:
         return answering[0]
     detail = ""
     for key, value in selectors.items():
-        if not answering and not matching(rows, {key: value}):
+        if not answering and not matching_rows(rows, {key: value}):
             detail += f"; {key} is one of {', '.join(dict.fromkeys(str(row[key]) for row in rows))}"
     differ = [key for key in rows[0] if len({str(row[key]) for row in answering}) > 1]
     detail += f"; they differ in {', '.join(differ)}" if differ else ""
@@ -206,7 +206,7 @@ def divide(first: object, second: object) -> float:
         raise ValueQueryError(f"{first!r} cannot be divided by {second!r}") from error
 
 
-def of_hardware(query: ValueQuery, hardware: ModuleType) -> tuple[float, str]:
+def hardware_value(query: ValueQuery, hardware: ModuleType) -> tuple[float, str]:
     """A constant of the registry, and what it rests on."""
     chips = {name: chip for name, chip in vars(hardware).items() if name.isupper() and isinstance(chip, dict)}
     _, chip, *name = (part.strip('"') for part in split(query.address, "."))
@@ -218,7 +218,7 @@ def of_hardware(query: ValueQuery, hardware: ModuleType) -> tuple[float, str]:
     return constant.value, f"{constant.source} ({constant.trust})"
 
 
-def of_cost(query: ValueQuery, cost: ModuleType) -> tuple[float, str]:
+def cost_value(query: ValueQuery, cost: ModuleType) -> tuple[float, str]:
     """What a cost function returns, or a field of it, and the call."""
     call = query.address.removeprefix("cost.")
 
@@ -241,7 +241,10 @@ def of_cost(query: ValueQuery, cost: ModuleType) -> tuple[float, str]:
         raise ValueQueryError(f"{call}: {error}") from error
 
 
-ANSWERS: dict[str, Callable[[ValueQuery, ModuleType], tuple[float, str]]] = {"hardware": of_hardware, "cost": of_cost}
+ANSWERS: dict[str, Callable[[ValueQuery, ModuleType], tuple[float, str]]] = {
+    "hardware": hardware_value,
+    "cost": cost_value,
+}
 
 
 def of_library(query: ValueQuery, modules: dict[str, ModuleType]) -> tuple[float, str]:

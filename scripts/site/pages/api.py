@@ -1,6 +1,6 @@
-"""Writes the API: a page for each room of kernels/, ``docs/api/ROOM.md``, and one for the modules at its top.
+"""Writes the API: a page for each folder of kernels/, ``docs/api/FOLDER.md``, and one for the modules at its top.
 
-Who links to a symbol writes ``api.md#kernels.flash.attention.flash_attention``, and need not know which page has it.
+A link to a symbol is ``api.md#kernels.flash.attention.flash_attention``, so nobody has to know which page has it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from pathlib import Path
 from scripts.site.fences.symbols import api_page, docstring_line
 
 LINK = re.compile(r"(\]\((?:\.\./)*api)\.md(?=#(kernels\.[\w.]+)\))")
-MARK = "<!-- the modules of this room -->"
+MARK = "<!-- the modules of this folder -->"
 
 
 def modules(page: str, root: Path) -> list[str]:
-    """The modules of a room, by the name of its page; ``kernels`` is the page of those at the top."""
+    """The modules of a folder, by the name of its page; ``kernels`` is the page of those at the top."""
     kernels = root / "kernels"
     files = kernels.glob("*.py") if page == "kernels" else (kernels / page).rglob("*.py")
     paths = sorted(file.relative_to(root).with_suffix("") for file in files if file.name != "__init__.py")
@@ -25,7 +25,7 @@ def modules(page: str, root: Path) -> list[str]:
 
 
 def list_modules(markdown: str, page: str, root: Path) -> str:
-    """The page's Markdown, with each module of its room in the place of the mark."""
+    """The page's Markdown, in which the modules of its folder replace the mark."""
     if MARK not in markdown:
         return markdown
     sections = [
@@ -35,7 +35,7 @@ def list_modules(markdown: str, page: str, root: Path) -> str:
 
 
 def redirect_links(markdown: str, root: Path) -> str:
-    """The page's Markdown, in which each link to a symbol of ``api.md`` leads to the page of its room."""
+    """The page's Markdown, in which each link to a symbol of ``api.md`` leads to the page of its folder."""
     return LINK.sub(lambda link: f"{link[1]}/{api_page(link[2], root)}.md", markdown)
 
 

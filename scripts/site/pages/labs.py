@@ -94,7 +94,7 @@ def notebook(lab: LabPage, root: Path, site_url: str):
     arguments = "".join(f", {name}={name}" for name in lab.functions)
     cells = [
         new_markdown_cell(f"# {page['title']}\n\n{to_site(page['task'], site_url)}", id="task"),
-        new_code_cell(SETUP_CELL, id="room"),
+        new_code_cell(SETUP_CELL, id="setup"),
         new_code_cell(start, id="yours"),
         new_code_cell(f'grade("{lab.name}"{arguments})', id="grade"),
     ]

@@ -34,7 +34,7 @@ class Chapter:
 
     @property
     def folder(self) -> str:
-        """What its folder is called in all rooms of code."""
+        """The name of its folders of code, in snippets/, scripts/ and tests/."""
         return self.name.replace("-", "_")
 
     @property
@@ -60,12 +60,12 @@ def chapters(order: list, docs: Path) -> list[Chapter]:
 
     order: of ``chapter`` and ``{part: [chapter, ...]}``
     """
-    named = []
+    names_and_parts = []
     for entry in order:
         parts = entry.items() if isinstance(entry, dict) else [("", [entry])]
-        named += [(name, part) for part, names in parts for name in names]
-    listed = []
-    for number, (name, part) in enumerate(named):
+        names_and_parts += [(name, part) for part, names in parts for name in names]
+    in_order = []
+    for number, (name, part) in enumerate(names_and_parts):
         file = docs / "chapters" / name / "index.md"
         if not file.is_file():
             raise PluginError(f"mkdocs.yml, extra.chapters: there is no docs/chapters/{name}/index.md")
@@ -75,8 +75,8 @@ def chapters(order: list, docs: Path) -> list[Chapter]:
             raise PluginError(
                 f"{file.relative_to(docs.parent)} is not UTF-8: byte {error.start} cannot be read"
             ) from error
-        listed.append(Chapter(name, number, part, title(text), text))
-    return listed
+        in_order.append(Chapter(name, number, part, title(text), text))
+    return in_order
 
 
 def title(markdown: str) -> str:

@@ -57,7 +57,7 @@ class Placeholders:
         self.copies = copies
         pages = list(navigation.pages(nav))
         self.sheets = {page: name for page in pages if (name := navigation.sheet_name(page))}
-        self.rooms = [docs / page for page in pages if page.startswith("api/")]
+        self.api_pages = [docs / page for page in pages if page.startswith("api/")]
         self.docs = docs
         self.marks = {
             "<!-- the kernels beside their peers -->": lambda: peer_bars.html(
@@ -182,7 +182,7 @@ class Placeholders:
         raise PluginError(f"<!-- lab {name} -->: scripts/labs/catalogue has no such lab")
 
     def all_modules(self) -> str:
-        return api.module_sections(self.rooms, self.reader.root)
+        return api.module_sections(self.api_pages, self.reader.root)
 
 
 def rebase_links(text: str, page: str) -> str:

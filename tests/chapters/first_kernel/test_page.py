@@ -31,7 +31,7 @@ def test_the_shelf_has_what_program_1_works_out():
     assert joined(f"craving {list(worked.QUERIES[PROGRAM])}", *jars) in labels
     shares = found.shares[: len(jars)]
     assert joined("match", *(f"{score:g}" for score in found.scores[: len(jars)])) in labels
-    assert joined("recipe", *(f"{share} %" for share in shares), "mix", worked.vector(found.output)) in labels
+    assert joined("recipe", *(f"{share} %" for share in shares), "mix", worked.vector_text(found.output)) in labels
     streams = [
         float(wide) for wide in re.findall(r'stroke="var\(--hb-value\)" stroke-width="([\d.]+)"', source("shelf"))
     ]

@@ -49,7 +49,7 @@ def test_the_shares_are_those_that_a_hand_finds_from_the_exponentials_on_the_boa
         total = round(sum(found.terms), 3)
         assert [round(100 * term / total) for term in found.terms] == found.shares
         by_hand = [sum(s * v[i] for s, v in zip(found.shares[:3], worked.VALUES, strict=True)) / 100 for i in (0, 1)]
-        assert worked.vector(by_hand) == worked.vector(found.output)
+        assert worked.vector_text(by_hand) == worked.vector_text(found.output)
 
 
 def test_the_mask_is_true_for_the_places_that_exist():
@@ -59,8 +59,8 @@ def test_the_mask_is_true_for_the_places_that_exist():
 
 
 def test_a_program_is_one_word_of_one_head_of_one_text():
-    shape = worked.TEXTS, worked.HEADS, worked.WORDS
-    for program in range(worked.TEXTS * worked.HEADS * worked.WORDS):
+    shape = worked.GRID_TEXTS, worked.GRID_HEADS, worked.GRID_WORDS
+    for program in range(worked.GRID_TEXTS * worked.GRID_HEADS * worked.GRID_WORDS):
         text, head, word = (each.item() for each in torch.unravel_index(torch.tensor(program), shape))
         assert worked.word_head_text(program) == (word, head, text)
 

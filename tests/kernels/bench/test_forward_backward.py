@@ -1,4 +1,4 @@
-"""Each form that is timed is attention forward and backward, and forward and backward of a round are added up."""
+"""Each form that is timed computes attention and its gradients; the times of both passes of a round are added up."""
 
 import sys
 from contextlib import nullcontext
@@ -29,7 +29,7 @@ def reference_backward(q, k, v, dout, is_causal):
 RIGHT = Form(attention, reference_backward)
 
 
-def stranger(order=(0, 1, 2)):
+def fake_flash_attn_4(order=(0, 1, 2)):
     """A package like flash-attn-4, in plain PyTorch: its tensors are [batch, N, heads, head_dim]."""
     interface = ModuleType("flash_attn.cute.interface")
 
@@ -40,8 +40,8 @@ def stranger(order=(0, 1, 2)):
 
     def backward(q, k, v, out, dout, lse, scale, causal):
         assert (lse, scale) == ("lse", None) and out.shape == dout.shape and dout.is_contiguous()
-        found = reference_backward(*(x.transpose(1, 2) for x in (q, k, v, dout)), causal)()
-        return [found[place].transpose(1, 2) for place in order]
+        gradients = reference_backward(*(x.transpose(1, 2) for x in (q, k, v, dout)), causal)()
+        return [gradients[place].transpose(1, 2) for place in order]
 
     interface.flash_attn_func, interface._flash_attn_bwd = flash_attn_func, backward
     return interface
@@ -59,7 +59,7 @@ def package(monkeypatch):
 
 @pytest.fixture
 def on_a_cpu(monkeypatch):
-    """Graphs are calls, and every round takes the form of a number 1 ms more than the one before."""
+    """Graphs are plain calls, and a clock and a power are made up."""
     monkeypatch.setattr(forward_backward, "as_cuda_graph", lambda function: function)
     monkeypatch.setattr(forward_backward, "sdpa_kernel", lambda backend: nullcontext())
     monkeypatch.setattr(forward_backward, "clock_and_power", lambda: (1500.0, 400.0))
@@ -69,7 +69,7 @@ def qkv_dout(n=6):
     return torch.randn(4, 2, 3, n, 8, dtype=torch.float64)
 
 
-def check(name, form, given, is_causal):
+def check_form(name, form, given, is_causal):
     q, k, v, dout = in_layout_of(name, *given)
     leaves = [x.detach().requires_grad_() for x in given[:3]]
     expected_output = oracle(*leaves, is_causal=is_causal)
@@ -82,25 +82,25 @@ def check(name, form, given, is_causal):
 
 
 @pytest.mark.parametrize("is_causal", [False, True])
-def test_the_fourth_is_attention_in_its_own_order(package, is_causal):
-    package(stranger())
-    check("flash_attention_4", flash_attention_4(), qkv_dout(), is_causal)
+def test_flash_attention_4_is_attention_in_its_own_layout(package, is_causal):
+    package(fake_flash_attn_4())
+    check_form("flash_attention_4", flash_attention_4(), qkv_dout(), is_causal)
 
 
 def test_gradients_in_another_order_are_noticed(package):
-    package(stranger(order=(1, 0, 2)))
+    package(fake_flash_attn_4(order=(1, 0, 2)))
     with pytest.raises(AssertionError):
-        check("flash_attention_4", flash_attention_4(), qkv_dout(), False)
+        check_form("flash_attention_4", flash_attention_4(), qkv_dout(), False)
 
 
-def test_the_fourth_is_left_out_where_it_is_not(monkeypatch):
+def test_flash_attention_4_is_left_out_where_it_is_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "flash_attn", None)
     assert flash_attention_4() is None
     assert list(forms()) == ["hopper_attention", "flash_attention", "sdpa_cudnn"]
 
 
-def test_the_fourth_is_among_the_forms_where_it_is(package):
-    package(stranger())
+def test_flash_attention_4_is_among_the_forms_where_it_is_installed(package):
+    package(fake_flash_attn_4())
     assert list(forms())[-1] == "flash_attention_4"
 
 
@@ -137,7 +137,7 @@ def test_errors_are_those_of_output_and_gradients(on_a_cpu, monkeypatch):
 
 @pytest.fixture
 def noted_rounds(monkeypatch):
-    """Rounds that call each form once and take a given time for it; what was asked for."""
+    """Replaces the rounds: the i-th form, from 1, takes i ms in each. Returns what they were called with."""
     requested = {}
 
     def time_in_rounds(timed, *, count, seed):

@@ -31,36 +31,36 @@ def test_the_interval_is_about_the_median_and_narrows_with_more_rounds():
     assert 0.004 < widths[1] < 0.015
 
 
-TRUTHS = (0.9, 1.0, 1.1, 1.2)  # cuDNN's time by ours in four settings
-MEAN = statistics.geometric_mean(TRUTHS)
+TRUE_RATIOS = (0.9, 1.0, 1.1, 1.2)  # cuDNN's time by ours in four settings
+TRUE_MEAN = statistics.geometric_mean(TRUE_RATIOS)
 
 
 def drawn_settings(rng, count=30):
     """Times of two forms in ``count`` rounds of four settings, whose clock differs from round to round by a tenth."""
-    for truth in TRUTHS:
+    for truth in TRUE_RATIOS:
         clocks = [rng.gauss(1, 0.1) for _ in range(count)]
         yield [truth * clock * rng.gauss(1, 0.01) for clock in clocks], clocks
 
 
-def of_one(settings):
+def ratio_of_one_setting(settings):
     (numerator, denominator), *_ = settings
     return ratio(numerator, denominator)
 
 
-def not_paired(settings):
+def ratio_of_shuffled_rounds(settings):
     (numerator, denominator), *_ = settings
     return ratio(numerator, random.Random(0).sample(denominator, len(denominator)))
 
 
-def of_rounds(settings):
-    """Between which ratios 95 of 100 rounds lie, which is not where their median lies."""
+def spread_of_rounds(settings):
+    """The range of the rounds' ratios, which is wider than that of their median."""
     (numerator, denominator), *_ = settings
     ratios = sorted(a / b for a, b in zip(numerator, denominator, strict=True))
     return Interval(statistics.median(ratios), ratios[0], ratios[-1])
 
 
-def too_narrow(settings):
-    median, low, high = of_one(settings)
+def a_third_as_wide(settings):
+    median, low, high = ratio_of_one_setting(settings)
     return Interval(median, median - (median - low) / 3, median + (high - median) / 3)
 
 
@@ -70,7 +70,7 @@ def rounds_of_all_drawn_together(settings):
     return ratio(ratios, [1.0] * len(ratios))
 
 
-def arithmetic(settings):
+def arithmetic_mean(settings):
     (mean, low, high), ratios = (
         geometric_mean(settings),
         [ratio(numerator, denominator).median for numerator, denominator in settings],
@@ -79,7 +79,7 @@ def arithmetic(settings):
     return Interval(mean + more, low + more, high + more)
 
 
-def held(interval, truth, times=100):
+def percent_held_and_width(interval, truth, times=100):
     """In how many of 100 measurements the interval holds the truth, and how wide it is in the middle."""
     rng, intervals = random.Random(1), []
     for _ in range(times):
@@ -90,31 +90,31 @@ def held(interval, truth, times=100):
 
 
 def is_right(interval, truth, width):
-    percent_held, median_width = held(interval, truth)
+    percent_held, median_width = percent_held_and_width(interval, truth)
     # By a normal approximation the interval of a median is 2 · 1.96 · 1.25 · s ÷ √30 wide.
     return 89 <= percent_held <= 99 and 0.6 * width < median_width < 1.5 * width
 
 
 WIDTH_OF_ONE = 2 * 1.96 * 1.25 * 0.009 / 30**0.5
-WIDTH_OF_ALL = 2 * 1.96 * 1.25 * 0.01 * MEAN / 30**0.5 / 4**0.5
+WIDTH_OF_ALL = 2 * 1.96 * 1.25 * 0.01 * TRUE_MEAN / 30**0.5 / 4**0.5
 
 
 def test_the_interval_of_a_ratio_holds_the_truth_as_often_as_it_says():
-    assert is_right(of_one, TRUTHS[0], WIDTH_OF_ONE)
+    assert is_right(ratio_of_one_setting, TRUE_RATIOS[0], WIDTH_OF_ONE)
 
 
-@pytest.mark.parametrize("wrong", [not_paired, of_rounds, too_narrow])
+@pytest.mark.parametrize("wrong", [ratio_of_shuffled_rounds, spread_of_rounds, a_third_as_wide])
 def test_a_wrong_interval_of_a_ratio_is_rejected(wrong):
-    assert not is_right(wrong, TRUTHS[0], WIDTH_OF_ONE)
+    assert not is_right(wrong, TRUE_RATIOS[0], WIDTH_OF_ONE)
 
 
 def test_the_interval_of_a_geometric_mean_holds_the_truth_as_often_as_it_says():
-    assert is_right(geometric_mean, MEAN, WIDTH_OF_ALL)
+    assert is_right(geometric_mean, TRUE_MEAN, WIDTH_OF_ALL)
 
 
-@pytest.mark.parametrize("wrong", [of_one, rounds_of_all_drawn_together, arithmetic])
+@pytest.mark.parametrize("wrong", [ratio_of_one_setting, rounds_of_all_drawn_together, arithmetic_mean])
 def test_a_wrong_interval_of_a_geometric_mean_is_rejected(wrong):
-    assert not is_right(wrong, MEAN, WIDTH_OF_ALL)
+    assert not is_right(wrong, TRUE_MEAN, WIDTH_OF_ALL)
 
 
 def test_the_geometric_mean_is_of_medians_and_of_one_setting_it_is_the_ratio():

@@ -41,7 +41,7 @@ on_a_gpu = partial(pytest.param, marks=pytest.mark.gpu)  # where an interpreter 
     params=["one_key", on_a_gpu("key_blocks"), "key_blocks, small", on_a_gpu("three_kernels"), "three_kernels, small"]
 )
 def rung(request, monkeypatch):
-    """Their own blocks are larger than most inputs here: in the interpreter other tests have them."""
+    """A rung's own blocks are larger than most inputs here; in the interpreter, other tests cover them."""
     name, _, small = request.param.partition(", ")
     if small:
         small_blocks(monkeypatch)

@@ -43,10 +43,10 @@ def with_masks(names, values):
 def small_tiles(monkeypatch):
     """Has the kernels of FlashAttention cut their work into small tiles."""
     for module in ("forward", "backward"):
-        monkeypatch.setattr(f"kernels.flash.{module}.tiles", lambda kernel, head_dim, dtype: SMALL[kernel])
+        monkeypatch.setattr(f"kernels.flash.{module}.tiles", lambda kernel, head_dim, dtype: SMALL_TILES[kernel])
 
 
-SMALL = {"forward": Tiles(32, 16, 4, 1), "dq": Tiles(16, 32, 4, 1), "dkdv": Tiles(32, 16, 4, 1)}
+SMALL_TILES = {"forward": Tiles(32, 16, 4, 1), "dq": Tiles(16, 32, 4, 1), "dkdv": Tiles(32, 16, 4, 1)}
 
 
 def inputs(device, dtype, seq_q, seq_k, head_dim, *, batch=2, heads=2, key_heads=None):
@@ -60,7 +60,7 @@ def inputs(device, dtype, seq_q, seq_k, head_dim, *, batch=2, heads=2, key_heads
     return [x.to(dtype) for x in (q, k, v)]
 
 
-def used(*tensors, **options):
+def flash_budget_used(*tensors, **options):
     """How much of the budget is used, by the output or by the gradients: at most 1 passes."""
     return max(gradient_budget_used(flash_attention, *tensors, **options).values())
 

@@ -11,7 +11,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from kernels.flash.attention import flash_attention
 from kernels.reference import attention
-from tests.kernels.flash.harness import CAUSAL, DTYPE_AND_MASK, UGLY, VALUES, inputs, used, with_masks
+from tests.kernels.flash.harness import CAUSAL, DTYPE_AND_MASK, UGLY, VALUES, flash_budget_used, inputs, with_masks
 
 # A last block of keys that is not full has rows of zeros; what becomes of them may overflow, and is stored nowhere.
 pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
@@ -21,33 +21,33 @@ pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value) encount
 @pytest.mark.parametrize("seq_q, seq_k", UGLY)
 def test_any_lengths(seq_q, seq_k, dtype, is_causal, device, tiles):
     q, k, v = inputs(device, dtype, seq_q, seq_k, 40)
-    assert used(q, k, v, is_causal=is_causal) <= 1
+    assert flash_budget_used(q, k, v, is_causal=is_causal) <= 1
 
 
 @DTYPE_AND_MASK
 @pytest.mark.parametrize("head_dim", [1, 3, 16, 40, 64, 96, 128, 256])
 def test_any_head_dim(head_dim, dtype, is_causal, device, tiles):
     q, k, v = inputs(device, dtype, 37, 70, head_dim)
-    assert used(q, k, v, is_causal=is_causal) <= 1
+    assert flash_budget_used(q, k, v, is_causal=is_causal) <= 1
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
 @pytest.mark.parametrize("head_dim", [64, 128, 256])
 def test_the_kernels_own_tiles(head_dim, dtype, device):
     q, k, v = inputs(device, dtype, 70, 150, head_dim, batch=1, heads=1)
-    assert used(q, k, v, is_causal=True) <= 1
+    assert flash_budget_used(q, k, v, is_causal=True) <= 1
 
 
 @with_masks("key_heads", [1, 2, 3, 6])
 def test_grouped_queries(key_heads, is_causal, device, tiles):
     q, k, v = inputs(device, torch.float32, 37, 41, 16, heads=6, key_heads=key_heads)
-    assert used(q, k, v, is_causal=is_causal, enable_gqa=True) <= 1
+    assert flash_budget_used(q, k, v, is_causal=is_causal, enable_gqa=True) <= 1
 
 
 @with_masks("scale", [-1.5, 0.01, 0.3, 2])
 def test_any_scale(scale, is_causal, device, tiles):
     q, k, v = inputs(device, torch.float32, 37, 41, 16)
-    assert used(q, k, v, is_causal=is_causal, scale=scale) <= 1
+    assert flash_budget_used(q, k, v, is_causal=is_causal, scale=scale) <= 1
 
 
 @CAUSAL
@@ -73,7 +73,7 @@ def test_a_scale_of_0_or_below(is_causal, device, tiles):
 @pytest.mark.parametrize("size", [1e-6, 1, 30])
 def test_flat_and_one_hot_rows(size, dtype, is_causal, device, tiles):
     q, k, v = inputs(device, dtype, 50, 70, 16)
-    assert used((size * q.float()).to(dtype), k, v, is_causal=is_causal) <= 1
+    assert flash_budget_used((size * q.float()).to(dtype), k, v, is_causal=is_causal) <= 1
 
 
 @settings(deadline=None, derandomize=True, max_examples=10, phases=[Phase.generate])  # to shrink takes minutes
@@ -87,14 +87,14 @@ def test_any_shape_whatever(data):
         device, torch.float32, data.draw(size(100)), data.draw(size(100)), data.draw(size(70)),
         batch=data.draw(size(2)), heads=key_heads * group, key_heads=key_heads,
     )  # fmt: skip
-    assert used(*tensors, is_causal=data.draw(st.booleans()), enable_gqa=True) <= 1
+    assert flash_budget_used(*tensors, is_causal=data.draw(st.booleans()), enable_gqa=True) <= 1
 
 
 @DTYPE_AND_MASK
 @pytest.mark.parametrize("values", VALUES)
 def test_adversarial_values(values, dtype, is_causal, device, tiles):
     q, k, v = (x.float() for x in inputs(device, dtype, 50, 70, 16))
-    assert used(*(x.to(dtype) for x in values(q, k, v)), is_causal=is_causal) <= 1
+    assert flash_budget_used(*(x.to(dtype) for x in values(q, k, v)), is_causal=is_causal) <= 1
 
 
 @settings(deadline=None, derandomize=True, max_examples=10, phases=[Phase.generate])  # to shrink takes minutes
@@ -104,7 +104,7 @@ def test_adversarial_values_in_any_shape(data):
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     seq_q, seq_k, head_dim = (data.draw(st.integers(1, limit)) for limit in (90, 90, 40))
     tensors = data.draw(st.sampled_from(VALUES))(*inputs(device, torch.float32, seq_q, seq_k, head_dim))
-    assert used(*tensors, is_causal=data.draw(st.booleans())) <= 1
+    assert flash_budget_used(*tensors, is_causal=data.draw(st.booleans())) <= 1
 
 
 # As an operator of torch.

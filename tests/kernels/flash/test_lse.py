@@ -8,7 +8,15 @@ import torch
 from kernels.flash.attention import flash_attention
 from kernels.reference import attention, oracle
 from tests.kernels.error_budget import attention_budget_used, budget_used, lse_budget_used
-from tests.kernels.flash.harness import CAUSAL, DTYPE_AND_MASK, UGLY, inputs, used, with_gradients, with_masks
+from tests.kernels.flash.harness import (
+    CAUSAL,
+    DTYPE_AND_MASK,
+    UGLY,
+    flash_budget_used,
+    inputs,
+    with_gradients,
+    with_masks,
+)
 
 # A last block of keys that is not full has rows of zeros; what becomes of them may overflow, and is stored nowhere.
 pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
@@ -22,7 +30,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value) encount
 def test_key_lengths(lengths, dtype, is_causal, device, tiles):
     q, k, v = inputs(device, dtype, 37, 70, 24, heads=4, key_heads=2)
     options = {"is_causal": is_causal, "enable_gqa": True, "key_lengths": torch.tensor(lengths, device=device)}
-    assert used(q, k, v, **options) <= 1
+    assert flash_budget_used(q, k, v, **options) <= 1
     assert lse_budget_used(flash_attention, q, k, v, **options) <= 1
 
 

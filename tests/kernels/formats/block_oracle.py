@@ -89,7 +89,7 @@ def bits(x):
     return x.view(torch.int32) if x.dtype == torch.float32 else x
 
 
-def same(a, b):
+def equal_bits(a, b):
     """Bit for bit, but for the bits of a NaN."""
     a, b = (x.cpu() for x in (a, b))
     nan = a.isnan()

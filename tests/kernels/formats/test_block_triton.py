@@ -23,11 +23,11 @@ from tests.kernels.formats.block_oracle import (
     SHAPES,
     codes_and_scales_are_right,
     data,
+    equal_bits,
     every_scheme,
-    same,
     to_code,
 )
-from tests.kernels.memory import ON_CPU, in_the_middle, reads_outside, recorded_reads, room_for
+from tests.kernels.memory import ON_CPU, between_zeros, reads_outside, recorded_reads, room_for
 
 
 def assert_kernels_agree(x, scheme, tensor_scale=None, device="cpu"):
@@ -35,13 +35,13 @@ def assert_kernels_agree(x, scheme, tensor_scale=None, device="cpu"):
     for function in (quantize, quantize_blocks):  # the reference is the same on every device
         actual = function(x.to(device), scheme, tensor_scale=tensor_scale)
         assert actual.scheme == scheme and actual.shape == x.shape
-        assert same(actual.codes, expected.codes)
+        assert equal_bits(actual.codes, expected.codes)
         for name in ("scales", "tensor_scale"):
             actual_scale, expected_scale = getattr(actual, name), getattr(expected, name)
-            assert (actual_scale is None and expected_scale is None) or same(actual_scale, expected_scale)
+            assert (actual_scale is None and expected_scale is None) or equal_bits(actual_scale, expected_scale)
         for decoder in (dequantize, dequantize_blocks):
             values = decoder(actual)
-            assert values.dtype == torch.float32 and same(values, dequantize(expected))
+            assert values.dtype == torch.float32 and equal_bits(values, dequantize(expected))
 
 
 SPECIAL = [torch.inf, -torch.inf, torch.nan, 1e-40, -1e-45, 1e38, -LARGEST_FP32, 2.0**-126, 0.0, -0.0]
@@ -63,8 +63,8 @@ def test_kernels_take_every_dtype_strides_and_a_given_scale(scheme, dtype, devic
     actual = quantize_blocks(
         x.to(device), scheme, tensor_scale=None if tensor_scale is None else tensor_scale.to(device)
     )
-    assert same(actual.codes, expected.codes)
-    assert scheme.block_size is None or same(actual.scales, expected.scales)
+    assert equal_bits(actual.codes, expected.codes)
+    assert scheme.block_size is None or equal_bits(actual.scales, expected.scales)
 
 
 @every_scheme
@@ -120,7 +120,7 @@ def test_the_device_function_does_rows_of_blocks(device):
     device_function_kernel[(1,)](x.to(device), codes, scales, 0.0371, 3, ROWS=4, BLOCKS=2)
     x[3] = 0.0  # beyond the rows: nothing is read, zeros are quantised
     expected = quantize(x, NVFP4, tensor_scale=0.0371)
-    assert same(codes, expected.codes) and same(scales, expected.scales)
+    assert equal_bits(codes, expected.codes) and equal_bits(scales, expected.scales)
 
 
 @ON_CPU
@@ -129,16 +129,16 @@ def test_nothing_is_read_beside_the_codes(scheme):
     """Of a last row whose last block is not full."""
     x = data(3, 2 * (scheme.block_size or 128) + 6)
     quantized = quantize(x, scheme)
-    quantized = replace(quantized, codes=in_the_middle(quantized.codes))
+    quantized = replace(quantized, codes=between_zeros(quantized.codes))
     with recorded_reads() as addresses:
         values = dequantize_blocks(quantized)
-    assert same(values, dequantize(quantized)) and reads_outside(addresses, quantized.codes) == 0
+    assert equal_bits(values, dequantize(quantized)) and reads_outside(addresses, quantized.codes) == 0
 
 
 @ON_CPU
 @every_scheme
 def test_nothing_is_read_beside_the_values(scheme):
-    x = in_the_middle(data(3, 2 * (scheme.block_size or 128) + 6))
+    x = between_zeros(data(3, 2 * (scheme.block_size or 128) + 6))
     with recorded_reads() as addresses:
         quantize_blocks(x, scheme)
     assert reads_outside(addresses, x) == 0
@@ -162,8 +162,8 @@ def test_values_beyond_2_to_the_31(scheme, device):
     assert x.numel() > 2**31
     whole = 0.0371 if scheme.has_tensor_scale else None
     actual, expected = (quantize_blocks(rows, scheme, tensor_scale=whole) for rows in (x, x[-3:].clone()))
-    assert same(actual.codes[-3:], expected.codes)
-    assert scheme.block_size is None or same(actual.scales[-3:], expected.scales)
+    assert equal_bits(actual.codes[-3:], expected.codes)
+    assert scheme.block_size is None or equal_bits(actual.scales[-3:], expected.scales)
 
 
 @pytest.mark.large
@@ -175,7 +175,7 @@ def test_codes_of_more_than_2_to_the_31_values(device):
     whole = torch.tensor(0.0371, device=device)
     actual = dequantize_blocks(Quantized(codes, scales, whole, NVFP4, torch.Size([2**17 + 2, 2**14])))
     last = Quantized(codes[-3:].clone(), scales[-3:].clone(), whole, NVFP4, torch.Size([3, 2**14]))
-    assert actual.numel() > 2**31 and same(actual[-3:], dequantize(last))
+    assert actual.numel() > 2**31 and equal_bits(actual[-3:], dequantize(last))
 
 
 def test_what_the_kernels_refuse(device):

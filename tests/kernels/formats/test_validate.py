@@ -12,7 +12,7 @@ from tests.kernels.formats.block_oracle import every_scheme
 UNDO = pytest.mark.parametrize("undo", [dequantize, dequantize_blocks])
 
 
-def of(device, scheme, *shape):
+def quantized_randn(device, scheme, *shape):
     return quantize(torch.randn(*shape, device=device), scheme)
 
 
@@ -47,7 +47,7 @@ def of(device, scheme, *shape):
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_named(undo, scheme, change, error, words, device):
-    quantized = of(device, scheme, 2, 33)
+    quantized = quantized_randn(device, scheme, 2, 33)
     changed = {
         name: getattr(quantized, name)[:, x].contiguous()
         if isinstance(x, slice)
@@ -62,7 +62,7 @@ def test_what_does_not_fit_is_named(undo, scheme, change, error, words, device):
 
 @every_scheme
 def test_what_lies_in_another_order_is_refused_by_the_kernel_alone(scheme, device):
-    quantized = of(device, scheme, 3, 290)
+    quantized = quantized_randn(device, scheme, 3, 290)
     for name in ("codes", "scales"):
         tensor = getattr(quantized, name)
         if tensor is not None:
@@ -73,7 +73,7 @@ def test_what_lies_in_another_order_is_refused_by_the_kernel_alone(scheme, devic
 
 
 def test_a_lazy_sign_is_refused_by_the_kernel(device):
-    quantized = of(device, NVFP4, 2, 33)
+    quantized = quantized_randn(device, NVFP4, 2, 33)
     for name in ("codes", "scales", "tensor_scale"):
         with pytest.raises(TypeError, match=f"{name} is negated lazily"):
             dequantize_blocks(replace(quantized, **{name: torch._neg_view(getattr(quantized, name))}))

@@ -31,8 +31,8 @@ from tests.kernels.formats.test_value_triton import apply_on_device, encoder_of
 from tests.kernels.formats.value_oracle import (
     FLOATS,
     FORMATS,
-    ML,
-    TORCH,
+    ML_DTYPES,
+    TORCH_DTYPES,
     boundaries,
     cases,
     codes_of,
@@ -54,8 +54,8 @@ def test_every_code_is_decoded_as_elsewhere(format, device):
     assert numbers.dtype == torch.float32 and numbers.device.type == device.type
     assert same_numbers(numbers, ml_values(format))
     assert same_numbers(representable_numbers(format, device=device), numbers)
-    if format.name in TORCH:
-        assert same_numbers(numbers, codes_of(format).view(TORCH[format.name]).float())
+    if format.name in TORCH_DTYPES:
+        assert same_numbers(numbers, codes_of(format).view(TORCH_DTYPES[format.name]).float())
 
 
 @each_format(FORMATS)
@@ -95,7 +95,7 @@ def test_the_ends_of_each_format(format, largest, smallest_normal, smallest):
     assert (format.max, format.smallest_normal, format.smallest) == (largest, smallest_normal, smallest)
     numbers = ml_values(format)
     assert numbers[numbers > 0].min() == smallest and numbers[numbers.isfinite()].max() == largest
-    assert ml_dtypes.finfo(ML[format.name]).bits == format.bits
+    assert ml_dtypes.finfo(ML_DTYPES[format.name]).bits == format.bits
     signs = 0 if format == E8M0 else 1
     assert format.bits == signs + format.exponent_bits + format.mantissa_bits
 
@@ -131,8 +131,8 @@ def test_every_16_bit_number_is_encoded_as_elsewhere(format, dtype, device):
     codes = encode(x.to(device), format).cpu()
     clamped = x.float().clamp(-format.max, format.max)  # beyond, the tools differ: see below
     assert codes.equal(ml_encode(clamped, format))
-    if format.name in TORCH:
-        assert codes.equal(clamped.to(TORCH[format.name]).view(torch.uint8))
+    if format.name in TORCH_DTYPES:
+        assert codes.equal(clamped.to(TORCH_DTYPES[format.name]).view(torch.uint8))
 
 
 @each_format(FLOATS)
@@ -140,8 +140,8 @@ def test_every_boundary_is_encoded_as_elsewhere(format, device):
     x = boundaries(format, torch.float32).clamp(-format.max, format.max)
     codes = encode(x.to(device), format).cpu()
     assert codes.equal(ml_encode(x, format))
-    if format.name in TORCH:
-        assert codes.equal(x.to(TORCH[format.name]).view(torch.uint8))
+    if format.name in TORCH_DTYPES:
+        assert codes.equal(x.to(TORCH_DTYPES[format.name]).view(torch.uint8))
 
 
 def test_e8m0_agrees_with_the_tools_on_powers_of_two(device):
@@ -195,7 +195,7 @@ def test_where_the_tools_differ(format, number, ours, of_ml_dtypes, of_torch, de
     assert apply_on_device(device, encoder_of(format), x).tolist() == [ours]
     assert ml_encode(x, format).tolist() == [of_ml_dtypes]
     if of_torch is not None:
-        assert x.to(TORCH[format.name]).view(torch.uint8).item() in of_torch
+        assert x.to(TORCH_DTYPES[format.name]).view(torch.uint8).item() in of_torch
 
 
 @each_format(FORMATS)
@@ -309,7 +309,7 @@ def test_two_codes_to_a_byte_the_first_in_the_low_nibble(device):
     assert pack_e2m1(unpack_e2m1(every_byte)).equal(every_byte)
     assert unpack_e2m1(pack_e2m1(codes)).equal(codes)
     numbers = np.array([0.5, -6.0, 3.0, -0.0], dtype=np.float32)
-    packed = pack_e2m1(torch.from_numpy(numbers.astype(ML["E2M1"]).view(np.uint8)).to(device))
+    packed = pack_e2m1(torch.from_numpy(numbers.astype(ML_DTYPES["E2M1"]).view(np.uint8)).to(device))
     assert packed.tolist() == [0xF1, 0x85]
     assert pack_e2m1(codes[:, :0]).shape == (2, 0) and unpack_e2m1(codes[:0]).shape == (0, 8)
 

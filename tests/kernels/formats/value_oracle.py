@@ -18,7 +18,7 @@ FLOATS = [E4M3, E5M2, E2M1]
 FORMATS = [*FLOATS, E8M0]
 
 
-ML = {
+ML_DTYPES = {
     "E4M3": ml_dtypes.float8_e4m3fn,
     "E5M2": ml_dtypes.float8_e5m2,
     "E2M1": ml_dtypes.float4_e2m1fn,
@@ -26,7 +26,7 @@ ML = {
 }
 
 
-TORCH = {"E4M3": torch.float8_e4m3fn, "E5M2": torch.float8_e5m2, "E8M0": torch.float8_e8m0fnu}
+TORCH_DTYPES = {"E4M3": torch.float8_e4m3fn, "E5M2": torch.float8_e5m2, "E8M0": torch.float8_e8m0fnu}
 
 
 def each_format(formats):
@@ -37,16 +37,16 @@ def each_format(formats):
 
 
 def ml_encode(x, format):
-    return torch.from_numpy(x.cpu().numpy().astype(ML[format.name]).view(np.uint8))
+    return torch.from_numpy(x.cpu().numpy().astype(ML_DTYPES[format.name]).view(np.uint8))
 
 
 def ml_values(format):
     """Every number of the format, FP64, by code."""
     codes = np.arange(2**format.bits, dtype=np.uint8)
-    return torch.from_numpy(codes.view(ML[format.name]).astype(np.float64))
+    return torch.from_numpy(codes.view(ML_DTYPES[format.name]).astype(np.float64))
 
 
-def nearest(x, format):
+def nearest_code(x, format):
     """The code of the nearest number in the table, by distance in FP64; of two, the even one.  No NaN."""
     numbers = ml_values(format)[: format.max_code + 1]
     magnitude = x.double().cpu().abs()
@@ -98,7 +98,7 @@ def cases(format):
         "random FP32 in range": random_bits().view(torch.int32).float() * (1.1 * min(format.max, 1e6) / 2**31),
     }
     inputs = {name: x[~x.isnan()] for name, x in inputs.items()}
-    return {name: (x, nearest(x, format)) for name, x in inputs.items()}
+    return {name: (x, nearest_code(x, format)) for name, x in inputs.items()}
 
 
 def codes_of(format, device=None):

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 import torch
 
-from kernels.hopper import attention as call
+from kernels.hopper import attention as forward_module
 from kernels.hopper.attention import hopper_attention
 from tests.kernels.hopper.harness import BF16, OTHER_PLANS, compiling, sms
 
@@ -22,7 +22,7 @@ def hopper_gpu():
 def compiled(hopper_gpu):
     """Every kernel that these tests launch often, compiled side by side: one after the other would take minutes."""
     few, many = 1, sms(hopper_gpu) + 1  # pairs of batch and head; causal, many make pairs of blocks
-    with compiling(call):
+    with compiling(forward_module):
         for head_dim, is_causal, pairs in product((64, 128, 256), (False, True), (few, many)):
             q = torch.zeros(1, pairs, 1, head_dim, device=hopper_gpu, dtype=BF16)
             hopper_attention(q, q, q, is_causal=is_causal)

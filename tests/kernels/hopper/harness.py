@@ -103,7 +103,7 @@ def largest_budget_used(attention, q, k, v, **options):
     return max(of_output, lse_budget_used(both, q, k, v, **options))
 
 
-def same(results, expected):
+def equal_bits(results, expected):
     """Bit for bit."""
     return all(x.equal(y) for x, y in zip(results, expected, strict=True))
 

@@ -18,11 +18,11 @@ from kernels.bench.profiling.launches import launches
 from kernels.flash.attention import flash_backward
 from kernels.hopper import attention as forward
 from kernels.hopper.attention import hopper_attention
-from kernels.hopper.backward import gradients as backward
+from kernels.hopper.backward import gradients as backward_module
 from kernels.hopper.backward.gradients import hopper_backward
 from tests.kernels.error_budget import gradient_budget_used
 from tests.kernels.flash.harness import CAUSAL, UGLY, VALUES, columns_first, every_other, inputs, sequence_first
-from tests.kernels.hopper.harness import BF16, DTYPES, FP16, HEAD_DIMS, Unlaunched, compiling, same, sms
+from tests.kernels.hopper.harness import BF16, DTYPES, FP16, HEAD_DIMS, Unlaunched, compiling, equal_bits, sms
 from tests.kernels.prefilled import prefilled_with_nan
 
 KERNELS = ("backward_preprocess_kernel", "hopper_backward_kernel", "backward_postprocess_kernel")
@@ -35,7 +35,7 @@ def compiling_both():
     """Launches of either pass only compile, all at the same time, until the end of the block."""
     with pytest.MonkeyPatch.context() as patch, compiling(forward):
         for name in KERNELS:
-            patch.setattr(backward, name, Unlaunched(getattr(backward, name)))
+            patch.setattr(backward_module, name, Unlaunched(getattr(backward_module, name)))
         yield
 
 
@@ -133,7 +133,7 @@ def test_any_head_dim(head_dim, dtype, is_causal, device):
 def test_grouped_queries(key_heads, head_dim, is_causal, deterministic, device):
     """In a batch of 3; so few key heads that their query heads are shared out."""
     q, k, v = inputs(device, BF16, 150, 200, head_dim, batch=3, heads=6, key_heads=key_heads)
-    assert backward.splits_of(q, k, 128) == 6 // key_heads
+    assert backward_module.splits_of(q, k, 128) == 6 // key_heads
     assert largest_budget_used(q, k, v, is_causal=is_causal, enable_gqa=True, deterministic=deterministic) <= 1
 
 
@@ -216,7 +216,7 @@ def test_a_query_without_a_key_has_no_gradient_and_gives_none(head_dim, is_causa
     options = {"is_causal": is_causal, "deterministic": True}
     results = hopper_backward(q, k, v, out, lse, dout, **options)
     assert not results[0][:, :, 7::50].any()
-    assert same(results, hopper_backward(q, k, v, out, lse, silent, **options))
+    assert equal_bits(results, hopper_backward(q, k, v, out, lse, silent, **options))
 
 
 # However numbers lie in memory.
@@ -237,7 +237,7 @@ def test_where_numbers_lie_changes_nothing(layout, head_dim, is_causal, device):
     expected = run(*tensors)
     for number in (0, 1, 2, 3, 5):
         laid_out = [layout(x) if i == number else x for i, x in enumerate(tensors)]
-        assert same(run(*laid_out), expected)
+        assert equal_bits(run(*laid_out), expected)
 
 
 @on_hopper
@@ -247,7 +247,7 @@ def test_one_number_for_all(head_dim, device):
     *tensors, dout = arguments(*inputs(device, BF16, 137, 250, head_dim))
     one = dout.new_ones(()).expand_as(dout)
     run = partial(hopper_backward, deterministic=True)
-    assert same(run(*tensors, one), run(*tensors, one.contiguous()))
+    assert equal_bits(run(*tensors, one), run(*tensors, one.contiguous()))
 
 
 @pytest.mark.large
@@ -260,7 +260,7 @@ def test_offsets_beyond_2_to_the_31_elements(head_dim, device):
     tensors = arguments(q, q, q, is_causal=True)
     run = partial(hopper_backward, is_causal=True, deterministic=True)
     results = [x[:, -2:].clone() for x in run(*tensors)]
-    assert same(results, run(*(x[:, -2:].clone() for x in tensors)))
+    assert equal_bits(results, run(*(x[:, -2:].clone() for x in tensors)))
 
 
 @pytest.mark.large
@@ -269,7 +269,7 @@ def test_more_programs_than_a_grid_axis_of_65535(device):
     q, k, v = torch.randn(3, 35000, 2, 4, 64, device=device, dtype=BF16)
     tensors = arguments(q, k, v)
     results = [x[-100:] for x in hopper_backward(*tensors, deterministic=True)]
-    assert same(results, hopper_backward(*(x[-100:] for x in tensors), deterministic=True))
+    assert equal_bits(results, hopper_backward(*(x[-100:] for x in tensors), deterministic=True))
 
 
 # Again, and what runs.
@@ -287,7 +287,7 @@ def test_the_same_again_bit_for_bit(key_heads, head_dim, is_causal, device):
     first = run()
     for _ in range(10):
         with prefilled_with_nan():
-            assert same(run(), first)
+            assert equal_bits(run(), first)
 
 
 @on_hopper
@@ -302,7 +302,7 @@ def test_what_was_in_shared_memory_is_of_no_account(head_dim, is_causal, determi
     for _ in range(10):
         fill_shared_memory_with_nan[(16 * sms(device),)](num_warps=4)
         dq, *others = run()
-        assert same(others, expected[1:])
+        assert equal_bits(others, expected[1:])
         if deterministic or head_dim == 256:
             assert dq.equal(expected[0])
         else:
@@ -332,7 +332,7 @@ def test_the_same_while_the_gpu_changes_hands(head_dim, is_causal, device):
     other = subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE)
     try:
         other.stdout.readline()  # it has begun
-        wrong = sum(not same(run(), expected) for _ in range(300))
+        wrong = sum(not equal_bits(run(), expected) for _ in range(300))
         assert other.poll() is None
     finally:
         other.kill()
@@ -348,7 +348,7 @@ def test_any_order_changes_dq_alone_and_it_little(head_dim, is_causal, device):
     ordered = hopper_backward(*tensors, is_causal=is_causal, deterministic=True)
     for _ in range(5):
         dq, *others = hopper_backward(*tensors, is_causal=is_causal)
-        assert same(others, ordered[1:])
+        assert equal_bits(others, ordered[1:])
         assert (dq.float() - ordered[0].float()).norm() < 1e-3 * dq.float().norm()
         assert head_dim < 256 or dq.equal(ordered[0])
 
@@ -364,7 +364,7 @@ def test_a_graph_changes_nothing(device):
         for x in results:
             x.zero_()
         graph.replay()
-        assert same(results, expected)
+        assert equal_bits(results, expected)
 
 
 @on_hopper
@@ -388,7 +388,7 @@ def test_what_the_compiler_says(head_dim, deterministic, is_causal, device, monk
         return lambda *arguments: compiled_kernels.append(launch(*arguments))
 
     for name in ("launch_keys", "launch_queries"):
-        monkeypatch.setattr(backward, name, kept(getattr(backward, name)))
+        monkeypatch.setattr(backward_module, name, kept(getattr(backward_module, name)))
     tensors = arguments(*inputs(device, BF16, 300, 400, head_dim), is_causal=is_causal)
     hopper_backward(*tensors, is_causal=is_causal, deterministic=deterministic)
     assert len(compiled_kernels) == (1 if head_dim < 256 else 2)
@@ -398,7 +398,7 @@ def test_what_the_compiler_says(head_dim, deterministic, is_causal, device, monk
         command = [knobs.nvidia.ptxas.path, "--verbose", "--gpu-name=sm_90a", code, "--output-file", tmp_path / "cubin"]
         compiler_output = subprocess.run(command, check=True, capture_output=True, text=True).stderr
         assert "serialized" not in compiler_output
-        assert re.search(rf"setmaxnreg\.inc\S+\s+{backward.REGISTERS};", each.asm["ptx"])
+        assert re.search(rf"setmaxnreg\.inc\S+\s+{backward_module.REGISTERS};", each.asm["ptx"])
 
 
 # Bad input is named.
@@ -443,7 +443,7 @@ def test_bad_input_is_named(change, error, words, monkeypatch):
 @pytest.mark.parametrize("shape", [(0, 2, 5, 5), (2, 0, 5, 5), (2, 2, 0, 5), (2, 2, 5, 0)])
 def test_empty_gives_zeros(shape, monkeypatch):
     """Without a launch."""
-    monkeypatch.setattr(backward, "check_hopper", lambda *x: None)
+    monkeypatch.setattr(backward_module, "check_hopper", lambda *x: None)
     batch, heads, seq_q, seq_k = shape
     q, k = torch.randn(batch, heads, seq_q, 16).half(), torch.randn(batch, heads, seq_k, 16).half()
     for result, x in zip(hopper_backward(q, k, k, q, q.sum(-1).float(), q), (q, k, k), strict=True):

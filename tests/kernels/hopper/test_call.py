@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from kernels.hopper import attention as call
+from kernels.hopper import attention as forward_module
 from kernels.hopper.attention import hopper_attention
 from kernels.hopper.plan import PLANS
 from tests.kernels.flash.harness import CAUSAL, columns_first, every_other, inputs, sequence_first
-from tests.kernels.hopper.harness import BF16, FP16, on_hopper, same, with_lse
+from tests.kernels.hopper.harness import BF16, FP16, equal_bits, on_hopper, with_lse
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -52,7 +52,7 @@ def test_where_numbers_lie_changes_nothing(layout, is_causal, device):
 @pytest.mark.parametrize("layout", READ_IN_PLACE + COPIED)
 def test_only_what_tma_cannot_read_is_copied(layout):
     x = layout(torch.randn(2, 3, 20, 72).half())
-    tensor = call.make_descriptor(x, 64, 128)
+    tensor = forward_module.make_descriptor(x, 64, 128)
     assert (tensor.base.data_ptr() == x.data_ptr()) == (layout in READ_IN_PLACE)
     assert tensor.base.equal(x) and tensor.base.data_ptr() % 16 == 0
     assert all(stride % 8 == 0 for stride in tensor.strides[:-1]) and tensor.strides[-1] == 1
@@ -76,7 +76,7 @@ def test_offsets_beyond_2_to_the_31_elements(large, device):
     assert long.numel() > 2**31
     q, k = (long, short) if large == "queries" else (short, long)
     results = [x[:, -2:] for x in with_lse(q, k, k)]
-    assert same(results, with_lse(q[:, -2:].clone(), *[k[:, -2:].clone()] * 2))
+    assert equal_bits(results, with_lse(q[:, -2:].clone(), *[k[:, -2:].clone()] * 2))
 
 
 @pytest.mark.large
@@ -87,7 +87,7 @@ def test_rows_further_apart_than_2_to_the_31_elements(device):
     x = storage.as_strided((1, 1, rows, 64), (0, 0, 2**27, 1))
     x.copy_(torch.randn(1, 1, rows, 64))
     assert (rows - 1) * x.stride(-2) > 2**31
-    assert call.make_descriptor(x, 64, 64).base.data_ptr() == x.data_ptr()
+    assert forward_module.make_descriptor(x, 64, 64).base.data_ptr() == x.data_ptr()
     assert hopper_attention(x, x, x).equal(hopper_attention(*[x.contiguous()] * 3))
 
 
@@ -190,7 +190,7 @@ def test_it_is_an_operator_as_torch_has_them(device):
     q, k, v = inputs(device, BF16, 70, 90, 64)
     for lse_too in (False, True):
         plan = [int(x) for x in PLANS[64, True]]
-        torch.library.opcheck(call.hopper_forward, (q, k, v, True, 0.3, lse_too, plan))
+        torch.library.opcheck(forward_module.hopper_forward, (q, k, v, True, 0.3, lse_too, plan))
 
 
 @on_hopper

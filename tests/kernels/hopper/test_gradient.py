@@ -9,9 +9,9 @@ from torch.func import vmap
 from kernels.flash.attention import flash_attention
 from kernels.flash.backward import backward as flash_gradients
 from kernels.flash.forward import forward as flash_forward
-from kernels.hopper import attention as call
+from kernels.hopper import attention as forward_module
 from kernels.hopper.attention import hopper_attention
-from kernels.hopper.backward import gradients as backward
+from kernels.hopper.backward import gradients as backward_module
 from kernels.hopper.plan import PLANS
 from tests.kernels.error_budget import gradient_budget_used
 from tests.kernels.flash.harness import CAUSAL, inputs, small_tiles
@@ -38,9 +38,9 @@ def portable(monkeypatch):
         return flash_gradients(q, k, v, None, is_causal, scale, out, lse, dout, dlse)
 
     small_tiles(monkeypatch)
-    monkeypatch.setattr(call, "check_hopper", lambda *x: None)
-    monkeypatch.setattr(call, "launch", launch)
-    for module in (call, backward):
+    monkeypatch.setattr(forward_module, "check_hopper", lambda *x: None)
+    monkeypatch.setattr(forward_module, "launch", launch)
+    for module in (forward_module, backward_module):
         monkeypatch.setattr(module, "hopper_gradients", gradients)
     return orders
 
@@ -77,7 +77,7 @@ def test_gradients_reach_who_asked_for_them(scale, lse, is_causal, portable):
 def test_the_operator_gives_the_same_as_the_way_past_it(portable, monkeypatch):
     tensors, options = small(), {"is_causal": True, "scale": -0.3}
     expected = results_of(hopper_attention, tensors, **options)
-    for module in (call, backward):
+    for module in (forward_module, backward_module):
         monkeypatch.setattr(module, "entry_for", lambda *x: None)
     agree(results_of(hopper_attention, tensors, **options), expected)
 
@@ -113,8 +113,8 @@ def test_gradients_have_none(portable):
 
 def test_where_no_gradient_is_recorded_no_lse_is_written(monkeypatch):
     seen = []
-    monkeypatch.setattr(call, "check_hopper", lambda *x: None)
-    monkeypatch.setattr(call, "launch", lambda q, k, v, out, lse, *x: seen.append(lse))
+    monkeypatch.setattr(forward_module, "check_hopper", lambda *x: None)
+    monkeypatch.setattr(forward_module, "launch", lambda q, k, v, out, lse, *x: seen.append(lse))
     leaves = [x.requires_grad_() for x in small(key_heads=4)]
     with torch.no_grad():
         assert not hopper_attention(*leaves).requires_grad
@@ -125,7 +125,7 @@ def test_where_no_gradient_is_recorded_no_lse_is_written(monkeypatch):
 def test_the_operator_without_lse_has_no_gradient(portable):
     leaves = [x.requires_grad_() for x in small(key_heads=4)]
     with pytest.raises(RuntimeError, match="with_lse is False"):
-        call.hopper_forward(*leaves, False, 0.3, False, [int(x) for x in PLANS[64, False]])
+        forward_module.hopper_forward(*leaves, False, 0.3, False, [int(x) for x in PLANS[64, False]])
 
 
 @pytest.mark.parametrize("scale", [None, -0.3])
@@ -148,12 +148,12 @@ def test_torch_compile_traces_both_passes_whole(scale, portable):
 def test_torch_s_own_checks_of_both_operators(portable):
     q, k, v = (x.requires_grad_() for x in small(key_heads=4))
     plan = [int(x) for x in PLANS[64, True]]
-    torch.library.opcheck(call.hopper_forward, (q, k, v, True, 0.3, True, plan))
-    out, lse = (x.detach() for x in call.hopper_forward(q, k, v, True, 0.3, True, plan))
+    torch.library.opcheck(forward_module.hopper_forward, (q, k, v, True, 0.3, True, plan))
+    out, lse = (x.detach() for x in forward_module.hopper_forward(q, k, v, True, 0.3, True, plan))
     q, k, v = (x.detach() for x in (q, k, v))
     for dlse in (None, torch.randn_like(lse)):
         arguments = (q, k, v, True, 0.3, out, lse, torch.randn_like(out), dlse, False)
-        torch.library.opcheck(backward.hopper_backward_operator, arguments)
+        torch.library.opcheck(backward_module.hopper_backward_operator, arguments)
 
 
 def test_vmap_takes_one_after_the_other(portable):
@@ -194,7 +194,7 @@ def test_on_the_gpu_too_the_operator_gives_the_same(head_dim, device, monkeypatc
     torch.use_deterministic_algorithms(True)
     try:
         expected = [results_of(hopper_attention, tensors, is_causal=True) for _ in range(3)]  # cached, from the second
-        for module in (call, backward):
+        for module in (forward_module, backward_module):
             monkeypatch.setattr(module, "entry_for", lambda *x: None)
         expected.append(results_of(hopper_attention, tensors, is_causal=True))
     finally:
@@ -207,7 +207,7 @@ def test_on_the_gpu_too_the_operator_gives_the_same(head_dim, device, monkeypatc
 def test_on_the_gpu_both_operators_are_as_torch_has_them(device):
     q, k, v = (x.requires_grad_() for x in inputs(device, BF16, 70, 90, 64))
     plan = [int(x) for x in PLANS[64, True]]
-    torch.library.opcheck(call.hopper_forward, (q, k, v, True, 0.3, True, plan))
+    torch.library.opcheck(forward_module.hopper_forward, (q, k, v, True, 0.3, True, plan))
 
 
 @on_hopper
@@ -216,7 +216,7 @@ def test_cached_launches_follow_tensors_streams_and_graphs(device, monkeypatch):
     batches = [inputs(device, BF16, 150, 200, 128) for _ in range(4)]
     attention = partial(hopper_attention, is_causal=True)
     with monkeypatch.context() as uncached:
-        uncached.setattr(call, "entry_for", lambda *x: None)
+        uncached.setattr(forward_module, "entry_for", lambda *x: None)
         expected = [attention(*x) for x in batches]
     for tensors, out in zip(batches, expected, strict=True):
         assert attention(*tensors).equal(out)

@@ -20,9 +20,9 @@ from tests.kernels.hopper.harness import (
     DTYPES,
     FP16,
     HEAD_DIMS,
+    equal_bits,
     largest_budget_used,
     on_hopper,
-    same,
     sms,
     with_lse,
 )
@@ -150,10 +150,10 @@ def test_any_scale(scale, head_dim, dtype, is_causal, device):
 def test_a_scale_of_0_or_below(is_causal, device):
     q, k, v = inputs(device, FP16, 150, 300, 64)
     below = with_lse(q, k, v, is_causal=is_causal, scale=-1.5)
-    assert same(below, with_lse(-q, k, v, is_causal=is_causal, scale=1.5))
+    assert equal_bits(below, with_lse(-q, k, v, is_causal=is_causal, scale=1.5))
     for scale in (0, 1e-46, -1e-46):  # which FP32 cannot tell apart
         flat = with_lse(q, k, v, is_causal=is_causal, scale=scale)
-        assert same(flat, with_lse(0 * q, k, v, is_causal=is_causal))
+        assert equal_bits(flat, with_lse(0 * q, k, v, is_causal=is_causal))
         mean = (v[..., :150, :] if is_causal else v).float().mean(-2)
         torch.testing.assert_close(flat[0][..., -1, :].float(), mean, rtol=2e-3, atol=2e-3)
 
@@ -213,7 +213,7 @@ def test_a_key_that_a_query_may_not_see_cannot_reach_it(head_dim, device):
     expected = with_lse(q, k, v, is_causal=True)
     k[:, :, 150:] = torch.nan  # 150 is inside a block: the mask must hide it, and not the loop
     results = with_lse(q, k, v, is_causal=True)
-    assert same((x[:, :, :150] for x in results), (x[:, :, :150] for x in expected))
+    assert equal_bits((x[:, :, :150] for x in results), (x[:, :, :150] for x in expected))
     assert all(x[:, :, 150:].isnan().all() for x in results)
 
 
@@ -274,7 +274,7 @@ def test_the_same_again_bit_for_bit(head_dim, is_causal, device):
     for _ in range(20):
         with prefilled_with_nan():
             again = with_lse(q, k, v, is_causal=is_causal)
-        assert same(again, first)
+        assert equal_bits(again, first)
 
 
 @on_hopper

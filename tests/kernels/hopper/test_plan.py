@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from kernels.bench.hardware import H100
-from kernels.hopper import attention as call
+from kernels.hopper import attention as forward_module
 from kernels.hopper import plan as plans
 from kernels.hopper.attention import hopper_attention
 from kernels.hopper.plan import PLANS, plan_for
@@ -69,8 +69,8 @@ class Observed:
 )
 def test_what_the_compiler_says(head_dim, is_causal, seq_q, pairs, return_lse, device, monkeypatch):
     """Nothing is spilled, consumers get the registers of the plan, the rings take what they should."""
-    observed = Observed(call.hopper_kernel)
-    monkeypatch.setattr(call, "hopper_kernel", observed)
+    observed = Observed(forward_module.hopper_kernel)
+    monkeypatch.setattr(forward_module, "hopper_kernel", observed)
     shape = (1, 1 if pairs == "few" else sms(device) + 1, seq_q, head_dim)
     q = torch.randn(shape, device=device, dtype=BF16)
     hopper_attention(q, q, q, is_causal=is_causal, return_lse=return_lse)

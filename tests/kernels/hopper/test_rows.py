@@ -4,7 +4,7 @@ import torch
 
 from kernels.hopper.backward.rows import backward_preprocess_kernel
 
-FAR = 2**31  # numbers from one to the next: more than 32 bits count
+FAR_STRIDE = 2**31  # numbers from one to the next: more than 32 bits count
 
 
 def delta_of(dout, device):
@@ -23,8 +23,8 @@ def test_strides_of_more_than_2_to_the_31_numbers(device):
     """A batch, a head or a row that lies so far behind the other; memory that nobody touches costs nothing."""
     for axis in range(3):
         shape, strides = [1, 1, 1, 64], [64, 64, 64, 1]
-        shape[axis], strides[axis] = 2, FAR
-        dout = torch.empty(FAR + 64, dtype=torch.bfloat16, device=device).as_strided(shape, strides)
+        shape[axis], strides[axis] = 2, FAR_STRIDE
+        dout = torch.empty(FAR_STRIDE + 64, dtype=torch.bfloat16, device=device).as_strided(shape, strides)
         dout.select(axis, 0).fill_(1)
         dout.select(axis, 1).fill_(2)
         assert delta_of(dout, device).flatten().tolist() == [64, 128]

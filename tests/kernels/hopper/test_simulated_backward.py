@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from kernels.hopper import attention as call
-from kernels.hopper.backward import gradients as backward_call
+from kernels.hopper import attention as forward_module
+from kernels.hopper.backward import gradients as backward_module
 from kernels.hopper.plan import plan_for
 from tests.kernels import test_sdpa_samples
 from tests.kernels.error_budget import gradient_budget_used
@@ -25,13 +25,13 @@ CAUSAL = pytest.mark.parametrize("is_causal", [False, True], ids=["full", "causa
 
 
 class Attention(torch.autograd.Function):
-    """By the kernels of both passes, on a GPU of so many SMs."""
+    """Both passes, by their kernels, simulated."""
 
     @staticmethod
     def forward(ctx, q, k, v, module, options):
         is_causal = options["is_causal"]
         plan = plan_for(q.shape[-1], is_causal, q.shape[-2])
-        out, lse = simulator.forward(call, q, k, v, plan=plan, is_causal=is_causal)
+        out, lse = simulator.forward(forward_module, q, k, v, plan=plan, is_causal=is_causal)
         ctx.save_for_backward(q, k, v, out, lse)
         ctx.module, ctx.options = module, options
         return out
@@ -43,7 +43,7 @@ class Attention(torch.autograd.Function):
         return *gradients, None, None
 
 
-def simulated_budget_used(q, k, v, *, is_causal=False, module=backward_call, **options):
+def simulated_budget_used(q, k, v, *, is_causal=False, module=backward_module, **options):
     """The largest fraction of its budget that a gradient uses."""
 
     def attention(q, k, v, is_causal, enable_gqa):
@@ -53,7 +53,7 @@ def simulated_budget_used(q, k, v, *, is_causal=False, module=backward_call, **o
 
 
 # With a head_dim of 256, no two programs add to the same gradient, unless the heads of a group are shared out.
-KINDS = pytest.mark.parametrize(
+HEAD_DIMS_AND_ORDERS = pytest.mark.parametrize(
     "head_dim, deterministic",
     [(64, False), (64, True), (128, False), (128, True), (256, False)],
     ids=["64-any order", "64-deterministic", "128-any order", "128-deterministic", "256-any order"],
@@ -61,7 +61,7 @@ KINDS = pytest.mark.parametrize(
 
 
 @CAUSAL
-@KINDS
+@HEAD_DIMS_AND_ORDERS
 @pytest.mark.parametrize("seq_q, seq_k", [(1, 1), (113, 203), (256, 384)])
 def test_it_is_the_gradient(seq_q, seq_k, head_dim, is_causal, deterministic):
     q, k, v = inputs("cpu", BF16, seq_q, seq_k, head_dim, batch=1)
@@ -79,16 +79,16 @@ def test_large_scores_of_few_keys(dtype, is_causal):
 @pytest.mark.parametrize("sms", [2, 40], ids=["in one program", "shared out"])
 @pytest.mark.parametrize("head_dim, is_causal", [(64, False), (128, True), (256, True)], ids=["64", "128", "256"])
 def test_grouped_queries(head_dim, is_causal, sms, deterministic):
-    """One key head; with many SMs its query heads are shared out among programs, but where there is one order."""
+    """One key head: with many SMs several programs share its query heads, unless the order is fixed."""
     q, k, v = inputs("cpu", BF16, 150, 200, head_dim, batch=2, heads=3, key_heads=1)
     assert simulated_budget_used(q, k, v, sms=sms, is_causal=is_causal, deterministic=deterministic) <= 1
 
 
-def gradients_in_orders(head_dim, is_causal, count, module=backward_call, **options):
-    """Gradients, with as many orders in which warps, copies and programs come."""
+def gradients_in_orders(head_dim, is_causal, count, module=backward_module, **options):
+    """The gradients of one input, ``count`` times: each time warps, copies and programs come in another order."""
     q, k, v = inputs("cpu", BF16, 300, 500, head_dim, batch=1)
     plan, dout = plan_for(head_dim, is_causal, 300), torch.randn_like(q)
-    saved = simulator.forward(call, q, k, v, plan=plan, is_causal=is_causal)
+    saved = simulator.forward(forward_module, q, k, v, plan=plan, is_causal=is_causal)
     tensors = q, k, v, *saved, dout
     return [simulator.backward(module, *tensors, is_causal=is_causal, seed=seed, **options) for seed in range(count)]
 
@@ -121,30 +121,34 @@ def test_turns_that_never_come_hang(tmp_path, monkeypatch):
 
 
 def test_the_log_sum_exp_has_a_gradient_and_what_saw_nothing_has_none():
-    """As the formulas have it."""
+    """Both are compared with the formulas."""
     q, k, v = inputs("cpu", BF16, 70, 90, 64, batch=1)
-    out, lse = simulator.forward(call, q, k, v, plan=plan_for(64, False, 70))
+    out, lse = simulator.forward(forward_module, q, k, v, plan=plan_for(64, False, 70))
     dout, dlse = torch.randn_like(q), torch.randn_like(lse)
     lse[..., 3] = -torch.inf
     fp64_tensors = [x.double() for x in (q, k, v, out, lse.nan_to_num(neginf=torch.inf), dout, dlse)]
-    gradients = simulator.backward(backward_call, q, k, v, out, lse, dout, dlse)
+    gradients = simulator.backward(backward_module, q, k, v, out, lse, dout, dlse)
     for gradient, expected in zip(gradients, gradients_by_formulas(*fp64_tensors), strict=True):
         assert (gradient.double() - expected).norm() < 0.006 * expected.norm()
     assert not gradients[0][..., 3, :].any()
 
 
 def gradients_by_formulas(q, k, v, out, lse, dout, dlse):
-    weights = (q @ k.mT / 8 - lse[..., None]).exp()
+    weights = (q @ k.mT / 8 - lse[..., None]).exp()  # 8 is √head_dim, of 64
     delta = (dout * out).sum(-1, keepdim=True) - dlse[..., None]
     dscores = weights * (dout @ v.mT - delta) / 8
     return dscores @ k, dscores.mT @ q, weights.mT @ dout
 
 
-FULL = "    mbarrier.wait(dscores.full.index(stage), tile_number // STAGES & 1)\n"
-PRODUCTS = wrong.BACKWARD["backward/kernel.py"].partition(FULL)[2].partition("    return total")[0]
-EARLY = {
-    "dscores read before both are there": Mistake(FULL, ""),
-    "dscores waited for after their products have begun": Mistake(FULL + PRODUCTS, PRODUCTS + FULL),
+WAIT_FOR_DSCORES = "    mbarrier.wait(dscores.full.index(stage), tile_number // STAGES & 1)\n"
+START_PRODUCTS = (
+    wrong.BACKWARD_TEXTS["backward/kernel.py"].partition(WAIT_FOR_DSCORES)[2].partition("    return total")[0]
+)
+SYNC_MISTAKES = {
+    "dscores read before both are there": Mistake(WAIT_FOR_DSCORES, ""),
+    "dscores waited for after their products have begun": Mistake(
+        WAIT_FOR_DSCORES + START_PRODUCTS, START_PRODUCTS + WAIT_FOR_DSCORES
+    ),
     "dscores written before they are read": Mistake(
         "mbarrier.wait(ring.empty.index(stage), (tile_number // STAGES & 1) ^ 1)\n    ring.tiles", "ring.tiles"
     ),
@@ -162,20 +166,20 @@ EARLY = {
 
 
 def mutated_module(mistake, folder, monkeypatch):
-    """``kernels.hopper.backward.gradients``, from a copy of the package with this mistake."""
-    texts = wrong.TEXTS | wrong.BACKWARD
+    """``kernels.hopper.backward.gradients`` with this mistake, from a copy of its package."""
+    texts = wrong.TEXTS | wrong.BACKWARD_TEXTS
     assert sum(mistake.right in text for text in texts.values()) == 1
-    monkeypatch.setattr(wrong, "TEXTS", texts)  # in which a mistake can be made
+    monkeypatch.setattr(wrong, "TEXTS", texts)  # so that a mistake may be in any of them
     wrong.mutated_module(mistake, folder)
     return import_module(f"{folder.name}.backward.gradients")
 
 
 @pytest.mark.parametrize("head_dim", [64, 128])
-@pytest.mark.parametrize("mistake", EARLY)
+@pytest.mark.parametrize("mistake", SYNC_MISTAKES)
 def test_one_that_does_not_wait_is_found_out_in_some_order(mistake, head_dim, tmp_path, monkeypatch):
     """On a GPU such a kernel may be right a thousand times, so the simulation tries orders until one shows it."""
-    folder = tmp_path / f"early_backward_{list(EARLY).index(mistake)}_{head_dim}"
-    module = mutated_module(EARLY[mistake], folder, monkeypatch)
+    folder = tmp_path / f"early_backward_{list(SYNC_MISTAKES).index(mistake)}_{head_dim}"
+    module = mutated_module(SYNC_MISTAKES[mistake], folder, monkeypatch)
     q, k, v = inputs("cpu", BF16, 600, 200, head_dim, batch=1)
 
     def is_wrong(seed):
@@ -188,7 +192,7 @@ def test_one_that_does_not_wait_is_found_out_in_some_order(mistake, head_dim, tm
 
 
 def test_it_also_runs_where_triton_compiles(tmp_path):
-    """As on a machine with a GPU, where Triton's own functions are not made for its interpreter; it still compiles."""
+    """On a machine with a GPU, Triton's functions aren't made for its interpreter. Afterwards kernels still compile."""
     script = (
         "from tests.kernels.hopper import barriers\n"
         "from tests.kernels.hopper.test_simulated_backward import gradients_in_orders\n"

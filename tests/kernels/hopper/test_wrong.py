@@ -20,7 +20,7 @@ from tests.kernels.hopper.wrong import MISTAKES, TEXTS, all_versions, mutated_mo
 
 @pytest.fixture(scope="module")
 def wrong_modules(compiled, hopper_gpu, tmp_path_factory):
-    """kernels/hopper as it is, and with each mistake: the modules with the call."""
+    """The module ``attention`` of kernels/hopper as it is, and of a copy with each mistake."""
     folder = tmp_path_factory.mktemp("wrong")
     versions = enumerate(all_versions().items())
     modules = {name: mutated_module(mistake, folder / f"wrong_hopper_{number}") for number, (name, mistake) in versions}
@@ -62,7 +62,7 @@ def test_a_wrong_version_is_another(mistake, tmp_path):
     times = [text.count(right) for text in TEXTS.values() if right in text]
     assert times == [1]
     folder = tmp_path / f"wrong_hopper_{list(MISTAKES).index(mistake)}_unlaunched"
-    call = mutated_module(MISTAKES[mistake], folder)
-    assert Path(call.__file__).parent == folder
+    forward_module = mutated_module(MISTAKES[mistake], folder)
+    assert Path(forward_module.__file__).parent == folder
     assert any(wrong in path.read_text() for path in folder.glob("*.py"))
-    assert call.hopper_kernel is not hopper_kernel
+    assert forward_module.hopper_kernel is not hopper_kernel

@@ -6,7 +6,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import NamedTuple
 
-from kernels.hopper import attention as call
+from kernels.hopper import attention as forward_module
 from kernels.hopper.plan import Plan
 from tests.kernels.hopper.harness import OTHER_PLANS
 
@@ -23,9 +23,11 @@ class Mistake(NamedTuple):
     plan: Plan | None = None
 
 
-ROOM = Path(call.__file__).parent
-TEXTS = {path.name: path.read_text() for path in ROOM.glob("*.py")}
-BACKWARD = {f"backward/{path.name}": path.read_text() for path in ROOM.glob("backward/*.py")}  # which it imports
+FOLDER = Path(forward_module.__file__).parent
+TEXTS = {path.name: path.read_text() for path in FOLDER.glob("*.py")}
+BACKWARD_TEXTS = {
+    f"backward/{path.name}": path.read_text() for path in FOLDER.glob("backward/*.py")
+}  # which it imports
 NO_MISTAKE = Mistake("", "")
 
 
@@ -88,10 +90,10 @@ def all_versions():
 
 
 def mutated_module(mistake, folder):
-    """The room kernels/hopper with this mistake, copied into the folder, whose name no other copy may have."""
+    """Copies kernels/hopper with this mistake into a folder of a new name; returns the copy's ``attention``."""
     assert any(mistake.right in text for text in TEXTS.values()), f"nothing to mistake: {mistake.right}"
     (folder / "backward").mkdir(parents=True)
-    for name, text in (TEXTS | BACKWARD).items():
+    for name, text in (TEXTS | BACKWARD_TEXTS).items():
         text = text.replace("kernels.hopper", folder.name)
         text = text.replace("attention_handbook::", f"{folder.name}::")  # torch takes an operator's name once
         if name in TEXTS and mistake.right:

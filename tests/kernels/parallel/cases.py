@@ -27,7 +27,7 @@ def output_and_grads(group, q, k, v, dout, **options) -> list[Tensor]:
     return [x.detach().cpu() for x in (out, *torch.autograd.grad(out, inputs, dout))]
 
 
-def twice(rank, ranks, group, *arguments) -> bool:
+def two_runs_agree(rank, ranks, group, *arguments) -> bool:
     """Whether two runs agree bit for bit, where torch is told to keep one order."""
     torch.use_deterministic_algorithms(True, warn_only=True)
     try:
@@ -99,7 +99,7 @@ def mean_of_parts(out, lse, part, part_lse, *, first):
     out[:, :, rows] = (out[:, :, rows] + part) / 2
 
 
-def forgotten(out, lse, part, part_lse, *, first):
+def skip_part(out, lse, part, part_lse, *, first):
     """Leaves a part out."""
 
 
@@ -115,29 +115,29 @@ def halves_swapped(rank, owner, ranks, tokens, *, is_causal, order):
     return VisibleBlock(rows, slice(half, tokens)) if seen == slice(0, half) else VisibleBlock(rows, seen)
 
 
-def always_the_first(self, a, b, **where):
+def always_fetch_neighbour(self, a, b, **where):
     """Fetches the neighbour's keys in every step."""
     fetch = right_publish(self, a, b, **where)
     return lambda offset, shape: fetch(1 if offset > 0 else offset, shape)
 
 
-def kept(incoming, dk, dv):
+def drop_incoming(incoming, dk, dv):
     """Never adds what other GPUs have found for these keys."""
     incoming[1].result()
 
 
-def to_the_wrong_home(self, a, b, **where):
+def send_gradients_on(self, a, b, **where):
     """Sends gradients on instead of back."""
     fetch = right_publish(self, a, b, **where)
     return lambda offset, shape: fetch(abs(offset), shape)
 
 
-def in_16_bits(x, parts):
+def round_accumulator(x, parts):
     """Adds further parts to a sum that is rounded each time."""
     return x.bfloat16()
 
 
-def of_this_part(q, k, v, out, lse, dout, *, is_causal, scale):
+def gradients_from_own_lse(q, k, v, out, lse, dout, *, is_causal, scale):
     """Backward from the log-sum-exp of this part alone, as if there were no other keys."""
     out, lse = local.attend(q, k, v, is_causal=is_causal, scale=scale)
     return right_gradients(q, k, v, out, lse, dout, is_causal=is_causal, scale=scale)
@@ -152,13 +152,13 @@ right_merge, right_publish, right_gradients = ring_attention.merge_rows, Message
 RIGHT_FOR_TWO = {"the neighbour's keys in every step", "gradients sent the wrong way", "merged in 16 bits"}
 WRONG = {
     "mean of parts": Wrong((ring_attention, "merge_rows", mean_of_parts)),
-    "a part forgotten": Wrong((ring_attention, "merge_rows", forgotten)),
+    "a part forgotten": Wrong((ring_attention, "merge_rows", skip_part)),
     "lse not merged": Wrong((ring_attention, "merge_rows", lse_not_merged)),
     "halves swapped": Wrong((ring_attention, "visible_block", halves_swapped)),
-    "the neighbour's keys in every step": Wrong((Messages, "publish", always_the_first)),
-    "gradients not sent home": Wrong((ring_attention, "accumulate", kept)),
-    "gradients sent the wrong way": Wrong((Messages, "publish", to_the_wrong_home)),
-    "merged in 16 bits": Wrong((ring_attention, "as_accumulator", in_16_bits)),
-    "backward from a part's lse": Wrong((ring_attention, "gradients", of_this_part)),
+    "the neighbour's keys in every step": Wrong((Messages, "publish", always_fetch_neighbour)),
+    "gradients not sent home": Wrong((ring_attention, "accumulate", drop_incoming)),
+    "gradients sent the wrong way": Wrong((Messages, "publish", send_gradients_on)),
+    "merged in 16 bits": Wrong((ring_attention, "as_accumulator", round_accumulator)),
+    "backward from a part's lse": Wrong((ring_attention, "gradients", gradients_from_own_lse)),
     "gathered in order of ranks": Wrong((all_gather, "unshard", in_order_of_ranks)),
 }

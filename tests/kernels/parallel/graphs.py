@@ -12,8 +12,8 @@ from kernels.parallel.exchange import KEYS, exchange_of
 CYCLES = 400_000_000  # 0.2 seconds at 2 GHz; what the other GPU does meanwhile takes a few thousandths
 
 
-class Late(torch.cuda.Stream):
-    """What waits for another stream here begins late, in a graph as well."""
+class LateStream(torch.cuda.Stream):
+    """A stream that begins late whatever waits for another stream, in a graph as well."""
 
     def wait_stream(self, stream) -> None:
         super().wait_stream(stream)
@@ -23,10 +23,10 @@ class Late(torch.cuda.Stream):
 
 @contextmanager
 def fetching_late(group, late: bool):
-    """For as long as this lasts this process fetches late from the others, or as ever."""
+    """Inside, this process fetches late from the others, if asked to."""
     exchange = exchange_of(group, "peer memory")
     own_stream = exchange.stream
-    exchange.stream = Late() if late else own_stream
+    exchange.stream = LateStream() if late else own_stream
     try:
         yield
         torch.cuda.synchronize()
@@ -47,12 +47,12 @@ def ring(group, q, k, v, dout, backward) -> list[Tensor]:
     return [out.detach(), *(torch.autograd.grad(out, (q, k, v), dout) if backward else ())]
 
 
-def same(found: list[list[Tensor]], wanted: list[list[Tensor]]) -> bool:
+def all_equal(found: list[list[Tensor]], wanted: list[list[Tensor]]) -> bool:
     return all(torch.equal(*pair) for pairs in map(zip, found, wanted) for pair in pairs)
 
 
-def in_turn(rank, ranks, group, backward) -> bool:
-    """Whether each of two replays and of two other calls, in turn, gives what it gives by itself, bit for bit.
+def replays_between_calls(rank, ranks, group, backward) -> bool:
+    """Whether two replays, with other calls in between, give the same bits as by themselves; and so do those calls.
 
     The second process fetches late; the first is then already at what comes next, unless something keeps it.
     """
@@ -65,10 +65,10 @@ def in_turn(rank, ranks, group, backward) -> bool:
             replay()
             actual.append([x.clone() for x in graph_results[-1]])
             actual.append(ring(group, *second, backward))
-    return same(actual, 2 * expected)
+    return all_equal(actual, 2 * expected)
 
 
-def outgrown(rank, ranks, group) -> bool:
+def replay_after_growth(rank, ranks, group) -> bool:
     """Whether a graph of a short call gives what it gave before a long one, of 32,768 tokens a GPU."""
     short, long = inputs(rank, 3), inputs(rank, 4, tokens=1 << 15)
     expected, graph_results = ring(group, *short, True), []
@@ -79,7 +79,7 @@ def outgrown(rank, ranks, group) -> bool:
     has_grown = exchange.buffers[KEYS] is not buffer
     inputs(rank, 5, tokens=1 << 16)  # writes where memory is free
     replay()
-    return has_grown and same([graph_results[-1]], [expected])
+    return has_grown and all_equal([graph_results[-1]], [expected])
 
 
 def error_in_capture(function) -> str:
@@ -92,14 +92,14 @@ def error_in_capture(function) -> str:
     return ""
 
 
-def first_in_a_capture(rank, ranks, group) -> str:
-    """What a capture says of a shape in which there was no call."""
+def capture_of_an_unseen_shape(rank, ranks, group) -> str:
+    """The error of a capture of a call whose shape is new."""
     unseen = inputs(rank, 6, tokens=22)
     return error_in_capture(lambda: ring(group, *unseen, False))
 
 
-def grown_in_a_capture(rank, ranks, group) -> str:
-    """What a capture says of tensors that are longer than any published before."""
+def capture_that_outgrows_the_buffer(rank, ranks, group) -> str:
+    """The error of a capture that publishes longer tensors than any before."""
     ring(group, *inputs(rank, 7), False)
     exchange = exchange_of(group, "peer memory")
     size = exchange.buffers[KEYS].memory.numel()

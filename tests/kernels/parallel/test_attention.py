@@ -149,7 +149,7 @@ def test_a_wrong_way_is_rejected(processes, wrong):
 @pytest.mark.parametrize("dtype", [FP32, BF16])
 def test_two_runs_agree_bit_for_bit(processes, scheme, dtype):
     arguments = *inputs(LARGEST, 16, dtype), "zigzag", SCHEMES[scheme] | {"is_causal": True}
-    assert all(processes.run(cases.twice, *arguments))
+    assert all(processes.run(cases.two_runs_agree, *arguments))
 
 
 def test_the_heads_of_one_key_head_and_long_and_short_calls_in_turn(processes):

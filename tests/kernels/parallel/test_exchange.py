@@ -21,8 +21,8 @@ from kernels.parallel.order import CallOptions, shard, unshard
 from kernels.parallel.ring_attention import RingAttention
 from kernels.reference import attention
 
-LATE = 0.2  # seconds
-HERE = threading.local()  # the GPU of this thread
+DELAY_SECONDS = 0.2
+THIS_THREAD = threading.local()  # its attribute gpu is the one that this thread plays
 
 
 class Gpu:
@@ -59,7 +59,7 @@ class Handle:
 
 class Stream:
     def wait_stream(self, other):
-        time.sleep(HERE.gpu.to_read)
+        time.sleep(THIS_THREAD.gpu.to_read)
 
     def record_event(self):
         return None
@@ -74,7 +74,7 @@ CUDA = SimpleNamespace(
     stream=lambda stream: nullcontext(),
     synchronize=lambda: None,
     is_initialized=lambda: True,
-    is_current_stream_capturing=lambda: HERE.gpu.capturing,
+    is_current_stream_capturing=lambda: THIS_THREAD.gpu.capturing,
 )
 DIST = SimpleNamespace(get_rank=lambda gpu: gpu.rank, barrier=lambda gpu: gpu.barrier.wait())
 
@@ -110,7 +110,7 @@ def run(monkeypatch):
         ]
 
         def on(gpu):
-            HERE.gpu = gpu
+            THIS_THREAD.gpu = gpu
             return function(gpu)
 
         with ThreadPoolExecutor(count) as threads:
@@ -140,12 +140,16 @@ def wanted(rank, count):
 
 
 @pytest.mark.parametrize("count", [2, 3])
-@pytest.mark.parametrize("habits", [{"to_read": LATE}, {"to_write": LATE}], ids=["to read", "to write"])
+@pytest.mark.parametrize(
+    "habits", [{"to_read": DELAY_SECONDS}, {"to_write": DELAY_SECONDS}], ids=["to read", "to write"]
+)
 def test_a_gpu_that_is_late_finds_and_leaves_the_right_numbers(run, habits, count):
     assert run(what_neighbours_find, count, **habits) == [wanted(rank, count) for rank in range(count)]
 
 
-@pytest.mark.parametrize("without, habits", [(0, {"to_read": LATE}), (1, {"to_write": LATE})], ids=["before", "behind"])
+@pytest.mark.parametrize(
+    "without, habits", [(0, {"to_read": DELAY_SECONDS}), (1, {"to_write": DELAY_SECONDS})], ids=["before", "behind"]
+)
 def test_without_either_barrier_it_would_not(run, without, habits):
     assert run(what_neighbours_find, 2, without, **habits) != [wanted(rank, 2) for rank in range(2)]
 
@@ -195,7 +199,7 @@ def test_a_ring_by_it_is_attention(run, count, order, dtype, close):
         return results[0]
 
     truth = output_and_grads(partial(attention, is_causal=True, scale=0.5), whole.double())
-    for results, wanted in zip(zip(*run(ring, count, to_read=LATE / 20), strict=True), truth, strict=True):
+    for results, wanted in zip(zip(*run(ring, count, to_read=DELAY_SECONDS / 20), strict=True), truth, strict=True):
         error = unshard(list(results), order=order).double() - wanted
         assert error.norm() <= close * wanted.norm()
 

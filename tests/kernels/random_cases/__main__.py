@@ -49,22 +49,22 @@ def main(arguments: list[str] | None = None) -> int:
     ran = provenance()  # imports Triton, whose own functions are compiled or interpreted from then on
     try:
         if options.case is not None:
-            return again(options.seed, options.case)
+            return run_one_case(options.seed, options.case)
         if not options.all and kernel_outcomes.random_cases(ROOT, Modules(ROOT))[1]:
             print("the record of random cases is current")
             return 0
         seed = secrets.randbelow(10**9) if options.seed is None else options.seed
-        return count(options.minutes, [seed + process for process in range(options.processes)], ran)
+        return count_cases(options.minutes, [seed + process for process in range(options.processes)], ran)
     except (RecordError, BrokenProcessPool) as error:
         print(f"\nstopped: {error}", file=sys.stderr)
         return 1
 
 
-def again(seed: int, case: int) -> int:
+def run_one_case(seed: int, case: int) -> int:
     """Runs one case, prints its settings and what became of it; returns 1 if it fails."""
-    from tests.kernels.random_cases.run import alone, every_form
+    from tests.kernels.random_cases.run import every_form, run_again
 
-    form, settings, worst, failures = alone(every_form(), seed, case)
+    form, settings, worst, failures = run_again(every_form(), seed, case)
     print(f"{form.name}\n{json.dumps(settings)}")
     for failure in failures:
         print(failure_line(failure._asdict()))
@@ -73,7 +73,7 @@ def again(seed: int, case: int) -> int:
     return int(bool(failures))
 
 
-def count(minutes: float, seeds: list[int], ran: dict) -> int:
+def count_cases(minutes: float, seeds: list[int], ran: dict) -> int:
     """Compiles, counts, prints what came of it and keeps it; returns 1 if a case failed.
 
     ran: where it runs, as ``run_tracer.provenance``

@@ -117,9 +117,12 @@ def within_fp16(settings: dict, q: Tensor, k: Tensor, v: Tensor, dout: Tensor) -
     def largest(x: Tensor) -> Tensor:
         return x.flatten(1).amax(1)
 
-    of_scores = 2 * largest(dout.norm(dim=-1)) * largest(v.norm(dim=-1))
-    of_queries, of_keys = of_scores * scale * largest(k.abs()), of_scores * scale * largest(q.abs()) * rows**0.5
-    worst = torch.stack([of_scores, of_queries, of_keys, largest(dout.abs()) * rows**0.5]).amax(0)
+    largest_dscores = 2 * largest(dout.norm(dim=-1)) * largest(v.norm(dim=-1))
+    largest_dq, largest_dk = (
+        largest_dscores * scale * largest(k.abs()),
+        largest_dscores * scale * largest(q.abs()) * rows**0.5,
+    )
+    worst = torch.stack([largest_dscores, largest_dq, largest_dk, largest(dout.abs()) * rows**0.5]).amax(0)
     return (2.0**13 / worst.clamp(min=1e-30)).clamp(max=1)[:, None, None, None]
 
 
@@ -139,7 +142,7 @@ def each_case(settings: dict, tensors: list[Tensor | None]):
         yield q, k, v, dout, options_of(settings) | more
 
 
-def alone(kernel: Callable) -> Callable:
+def with_contiguous_tensors(kernel: Callable) -> Callable:
     """A kernel that takes contiguous tensors of one number of heads, called as the others are."""
     return lambda q, k, v, *, enable_gqa, **options: kernel(*(x.contiguous() for x in (q, k, v)), **options)
 
@@ -164,14 +167,14 @@ def backward(kernel: Callable, settings: dict, tensors: list[Tensor | None]) -> 
     return [torch.cat(each) for each in zip(*results, strict=True)]
 
 
-def judged_on(settings: dict, tensors: list[Tensor | None]) -> tuple[list[Tensor], dict]:
+def judge_arguments(settings: dict, tensors: list[Tensor | None]) -> tuple[list[Tensor], dict]:
     *rows, lengths = tensors
     own = {} if lengths is None else {"key_lengths": lengths[:, : settings["batch"]].flatten()}
     return rows, options_of(settings) | own
 
 
 def forward_used(settings: dict, tensors: list[Tensor | None], results: list[Tensor]) -> float:
-    (q, k, v, _), options = judged_on(settings, tensors)
+    (q, k, v, _), options = judge_arguments(settings, tensors)
     fraction_used = attention_budget_used(lambda *_, **__: results[0], q, k, v, rounded=q.dtype, **options)
     if len(results) == 1:
         return fraction_used
@@ -192,7 +195,7 @@ class Replayed(torch.autograd.Function):
 
 
 def backward_used(settings: dict, tensors: list[Tensor | None], results: list[Tensor]) -> float:
-    (*rows, dout), options = judged_on(settings, tensors)
+    (*rows, dout), options = judge_arguments(settings, tensors)
     fractions_used = gradient_budget_used(
         lambda *leaves, **_: Replayed.apply(*leaves, *results), *rows, dout, **options
     )
@@ -208,7 +211,7 @@ def forms() -> list[Form]:
     common = {"causal": [False, True], "layout": list(LAYOUTS)}
     lengths = {"lengths": [None, "int32", None, "int64", None]}
     seen = {"longest": lengths_up_to(LONGEST)}
-    whole = [16, 32, 48, 64, 80, 128]
+    dims_by_16 = [16, 32, 48, 64, 80, 128]
     any_dim = [1, 3, 8, 16, 33, 40, 64, 80, 96, 128, 160, 256]
 
     def of(name: str, kernel: Callable, kernels: list[dict], gradient: bool = False) -> Form:
@@ -220,13 +223,22 @@ def forms() -> list[Form]:
         return catalogue(name, count, **({"dtype": DTYPES, "head_dim": head_dims, **common, **lengths, **seen} | other))
 
     def first(name: str, kernel: Callable) -> Form:
-        kernels = entries(name, whole, 24, lengths=[None], layout=["contiguous"])
+        kernels = entries(name, dims_by_16, 24, lengths=[None], layout=["contiguous"])
         draw_one = lambda rng, entry: {**draw(rng, entry), "group": 1}  # noqa: E731
-        return Form(name, alone(kernel), [*kernels, odd], draw_one, inputs, forward, forward_used)
+        return Form(
+            name, with_contiguous_tensors(kernel), [*kernels, odd_entry], draw_one, inputs, forward, forward_used
+        )
 
-    odd = {"dtype": "float32", "head_dim": 20, "layout": "contiguous", "causal": True, "lengths": None, "longest": 64}
+    odd_entry = {
+        "dtype": "float32",
+        "head_dim": 20,
+        "layout": "contiguous",
+        "causal": True,
+        "lengths": None,
+        "longest": 64,
+    }
     with_lse = partial(flash_attention, return_lse=True)
-    found = [
+    every_form = [
         first("one_key_attention", one_key_attention),
         first("key_blocks_attention", key_blocks_attention),
         first("three_kernel_attention", three_kernel_attention),
@@ -240,5 +252,5 @@ def forms() -> list[Form]:
 
         by_8 = [8, 16, 40, 64, 80, 128, 136, 256]
         kernels = entries("hopper", by_8, 32, dtype=DTYPES[1:], lengths=[None])
-        found.append(of("hopper_attention", partial(hopper_attention, return_lse=True), kernels))
-    return found
+        every_form.append(of("hopper_attention", partial(hopper_attention, return_lse=True), kernels))
+    return every_form

@@ -12,7 +12,7 @@ import torch
 from tests.kernels.random_cases import attention, formats, serving
 from tests.kernels.random_cases.rounds import CASES, Failure, Form, run, settings_of
 
-KEPT = 20  # failures
+KEPT_FAILURES = 20
 
 
 @dataclass
@@ -27,13 +27,13 @@ class Tally:
     def add(self, form: str, cases: int, worst: float, failures: list[Failure]) -> None:
         self.cases[form] = self.cases.get(form, 0) + cases
         self.worst[form] = max(self.worst.get(form, 0.0), worst)
-        self.failures = (self.failures + failures)[:KEPT]
+        self.failures = (self.failures + failures)[:KEPT_FAILURES]
         self.failed += len(failures)
 
     def merge(self, other: "Tally") -> None:
         for form in other.cases:
             self.add(form, other.cases[form], other.worst[form], [])
-        self.failures = (self.failures + other.failures)[:KEPT]
+        self.failures = (self.failures + other.failures)[:KEPT_FAILURES]
         self.failed += other.failed
 
 
@@ -104,7 +104,7 @@ def settle() -> None:
     warnings.simplefilter("ignore")
 
 
-def alone(forms: list[Form], seed: int, case: int) -> tuple[Form, dict, float, list[Failure]]:
+def run_again(forms: list[Form], seed: int, case: int) -> tuple[Form, dict, float, list[Failure]]:
     """One case again, with what is around it: its form, its settings, the round's share and what of it failed."""
     form, settings = settings_of(forms, seed, case // CASES)
     worst, failures = run(form, settings, seed, case // CASES)

@@ -88,7 +88,7 @@ def test_a_wrong_kernel_is_caught_and_its_case_fails_again_alone(name, kernel):
     assert failures, "thirty rounds, and it passed them all"
     first = failures[0]
     assert first.case // CASES == number and not first.used <= 1
-    *_, (again,) = runs.alone([wrong], first.seed, first.case)
+    *_, (again,) = runs.run_again([wrong], first.seed, first.case)
     assert again._replace(used=None) == first._replace(used=None)
     assert again.used == pytest.approx(first.used, rel=0.1)  # a GPU adds PyTorch's gradients up in any order
 
@@ -112,7 +112,7 @@ def raising_attention(q, k, v, **options):
 
 def test_a_kernel_that_raises_is_a_failure_and_does_not_stop_the_others():
     found = runs.tally([FORMS[FORWARD]._replace(kernel=raising_attention)], 1, range(25))
-    assert found.failed == 25 and len(found.failures) == runs.KEPT
+    assert found.failed == 25 and len(found.failures) == runs.KEPT_FAILURES
     assert found.failures[0].used is None and "an illegal memory access" in found.failures[0].why
 
 

@@ -7,7 +7,7 @@ import torch
 
 from kernels.formats.block import FP8, NVFP4, dequantize, quantize
 from kernels.serving.cache import KVCache
-from tests.kernels.memory import ON_CPU, in_the_middle, reads_outside, recorded_reads
+from tests.kernels.memory import ON_CPU, between_zeros, reads_outside, recorded_reads
 
 FORMATS = ["bf16", "fp16", "fp8", "nvfp4"]
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
@@ -612,7 +612,7 @@ def test_fp8_is_a_product_with_the_reciprocal_and_no_quotient(device):
 def test_nothing_is_read_beside_the_page_table(format):
     """Where a sequence fills its pages, and there is no other behind it."""
     cache = new_cache(torch.device("cpu"), format, batch=2, kv_heads=1)
-    cache.page_table = in_the_middle(cache.page_table)
+    cache.page_table = between_zeros(cache.page_table)
     with recorded_reads() as addresses:
         cache.append(*new_rows(cache, 2, 48))
     assert reads_outside(addresses, cache.page_table) == 0

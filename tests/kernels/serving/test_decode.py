@@ -17,7 +17,7 @@ from kernels.serving import decode
 from kernels.serving.cache import KVCache
 from kernels.serving.decode import decode_attention
 from tests.kernels.interpreter import needs_interpreter
-from tests.kernels.memory import ON_CPU, in_the_middle, reads_outside, recorded_reads
+from tests.kernels.memory import ON_CPU, between_zeros, reads_outside, recorded_reads
 from tests.kernels.prefilled import prefilled_with_nan
 from tests.kernels.serving.harness import (
     BF16,
@@ -115,7 +115,7 @@ def test_no_sequence_at_all(decoder, device):
 def test_nothing_is_read_beside_the_page_table():
     """Where a sequence fills its pages, and there is no other behind it."""
     cache = new_cache(torch.device("cpu"), "fp16", [64, 32])
-    cache.page_table = in_the_middle(cache.page_table[:, :2].contiguous()[1:])
+    cache.page_table = between_zeros(cache.page_table[:, :2].contiguous()[1:])
     cache.lengths, cache.host_lengths = cache.lengths[1:].clone(), cache.host_lengths[1:]
     with recorded_reads() as addresses:
         assert decode_budget_used(PORTABLE.attention, queries(cache, FP16), cache) <= 1

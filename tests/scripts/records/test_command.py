@@ -156,21 +156,21 @@ def test_what_cannot_be_kept_is_named_and_the_old_record_is_left(project, first,
     run = project.run("-m", "scripts.records", *cells, "chain", GPUS="2")
     nothing, *reasons = run.stderr.split("not recorded: ")
     assert run.returncode == 1 and not nothing.strip() and project.reader().read("chain")
-    for (tag, (_, *said)), each in zip(cells.items(), reasons, strict=True):
-        assert all(words in each for words in (tag, *said)) and project.path(tag).read_bytes() == before[tag], each
+    for (tag, (_, *messages)), each in zip(cells.items(), reasons, strict=True):
+        assert all(words in each for words in (tag, *messages)) and project.path(tag).read_bytes() == before[tag], each
 
 
 NO_GPU = "stopped: launch would run without a GPU: torch 0.1 sees none. Nothing was recorded"
 ONE_GPU = "ranks runs in one process for each GPU, and there is one GPU here: it needs at least two"
 
 
-@pytest.mark.parametrize("stale, gpus, said", [("launch", "0", NO_GPU), ("ranks", "1", ONE_GPU)])
-def test_what_is_stale_runs_and_there_are_too_few_gpus(project, stale, gpus, said):
+@pytest.mark.parametrize("stale, gpus, message", [("launch", "0", NO_GPU), ("ranks", "1", ONE_GPU)])
+def test_what_is_stale_runs_and_there_are_too_few_gpus(project, stale, gpus, message):
     for name in {*SNIPPETS} - {stale}:
         project.fake_record(name)
     run = project.run("-m", "scripts.records", GPUS=gpus)
     assert run.stdout.split()[:2] == ["1/1", stale] and run.returncode == 1
-    assert said in run.stderr and not project.path(stale).exists()
+    assert message in run.stderr and not project.path(stale).exists()
 
 
 def test_interrupted_the_old_record_is_left(project):

@@ -110,10 +110,10 @@ def test_a_name_of_the_packages_list_leads_to_its_module_and_needs_no_list(proje
     assert project.reader().digests("chain").keys() - before.keys() == {"kernels.bench.hardware"}
 
 
-@pytest.mark.parametrize("content, said", [(b"x = (\n", "never closed"), (b"\0", "null"), (b"\xe9", "isn't UTF-8")])
-def test_a_module_that_is_not_python_is_named(project, content, said):
+@pytest.mark.parametrize("content, message", [(b"x = (\n", "never closed"), (b"\0", "null"), (b"\xe9", "isn't UTF-8")])
+def test_a_module_that_is_not_python_is_named(project, content, message):
     (project.root / BASE).write_bytes(content)
-    with pytest.raises(RecordError, match=f"kernels.base.*{said}"):
+    with pytest.raises(RecordError, match=f"kernels.base.*{message}"):
         project.reader().digests("chain")
 
 

@@ -83,8 +83,8 @@ REFUSED += [("pytest.skip('no /opt/tools here')", "1", "shows the absolute path 
 REFUSED += [("pass", "0", "the kernels' tests would run without a GPU")]
 
 
-@pytest.mark.parametrize("line, gpus, said", REFUSED)
-def test_a_run_that_cannot_be_kept_leaves_the_old_record(project, ran, line, gpus, said):
+@pytest.mark.parametrize("line, gpus, message", REFUSED)
+def test_a_run_that_cannot_be_kept_leaves_the_old_record(project, ran, line, gpus, message):
     project.write(MORE, f"import os, pytest\nfrom kernels import base\n\ndef test_more():\n    {line}\n")
     run = project.run("-m", "scripts.gpu_tests", GPUS=gpus)
-    assert run.returncode == 1 and said in run.stderr and (project.root / kernel_outcomes.TESTS).read_text() == ran
+    assert run.returncode == 1 and message in run.stderr and (project.root / kernel_outcomes.TESTS).read_text() == ran

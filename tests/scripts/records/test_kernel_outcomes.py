@@ -64,9 +64,9 @@ def test_what_is_new_waits_and_what_is_gone_is_forgotten(project):
 
 @pytest.mark.parametrize("place", [kernel_outcomes.TESTS, kernel_outcomes.RANDOM_CASES])
 def test_what_was_edited_is_broken_or_ran_elsewhere_is_refused(project, place):
-    for old, new, said in [("0123abcd", "4567cdef", "its checksum fails"), (":", "", "can't be read")]:
+    for old, new, words in [("0123abcd", "4567cdef", "its checksum fails"), (":", "", "can't be read")]:
         project.edit(place, old, new)
-        with pytest.raises(RecordError, match=f"{place} .*{said}.*run the tests on a GPU again"):
+        with pytest.raises(RecordError, match=f"{place} .*{words}.*run the tests on a GPU again"):
             kernel_outcomes.load_outcomes(project.root, place)
     fake_outcomes(project, gpu="NVIDIA B999")
     with pytest.raises(RecordError, match=f"{place} .*'NVIDIA B999'"):

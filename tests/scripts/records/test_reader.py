@@ -91,12 +91,14 @@ REFUSED += [(("NVIDIA H200", "NVIDIA H100"), SUM), (('"any"', '"all"'), SUM), ((
 REFUSED += [((METADATA, "elsewhere"), UNREADABLE), (('"outputs"', '<<<<<<< ours\n"outputs"'), UNREADABLE)]
 
 
-@pytest.mark.parametrize("how, said", REFUSED)
-def test_what_is_no_whole_record_of_a_gpu_is_refused_even_if_it_is_listed(project, how, said):
-    project.fake_record("chain", **how) if isinstance(how, dict) else project.edit(RECORD, *how)
+@pytest.mark.parametrize("change_of_record, words", REFUSED)
+def test_what_is_no_whole_record_of_a_gpu_is_refused_even_if_it_is_listed(project, change_of_record, words):
+    project.fake_record("chain", **change_of_record) if isinstance(change_of_record, dict) else project.edit(
+        RECORD, *change_of_record
+    )
     project.write(BEHIND, LISTED)
     message = faults(project)["chain"]
-    assert message.startswith("the record of chain ") and message.endswith(COMMAND) and said in message
+    assert message.startswith("the record of chain ") and message.endswith(COMMAND) and words in message
     with pytest.raises(RecordError, match="the record of chain "):
         project.reader(preview=True).read("chain")
 

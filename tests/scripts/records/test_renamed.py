@@ -205,8 +205,48 @@ def test_a_name_from_elsewhere_can_not_be_renamed(trees):
         Renaming(old, project.root)
 
 
-def test_a_file_that_moves_is_refused(trees):
+USER = "from kernels.base import {0}\nfrom kernels.other import square\n\nTEXT = square({0}(1)), 'kernels.other'\n"
+
+
+def move_other(trees):
+    """Gives ``kernels.other``, which ``kernels.user`` imports, the name ``kernels.another``."""
     old, project = trees
+    for root in (old, project.root):
+        (root / "kernels/other.py").write_text("def square(x):\n    return x * x\n")
     (project.root / "kernels/other.py").rename(project.root / "kernels/another.py")
+    (old / "kernels/user.py").write_text(USER.format("triple"))
+    project.write("kernels/user.py", USER.format("threefold").replace("kernels.other", "kernels.another"))
+    project.edit("snippets/chapter/one.py", "triple", "threefold")
+    return old, project
+
+
+def test_a_module_may_get_another_name(trees):
+    old, project = move_other(trees)
+    renaming = Renaming(old, project.root)
+    assert renaming.moves == {"kernels.other": "kernels.another"}
+    assert (
+        renaming.apply("kernels.other:square kernels.other square") == "kernels.another:square kernels.another square"
+    )
+    assert carry_over(old, project.root, renaming) == ["one"]
+
+
+def test_a_module_that_changes_when_its_name_does_is_refused(trees):
+    old, project = move_other(trees)
+    project.edit("kernels/another.py", "x * x", "x + x")
     with pytest.raises(RecordError, match=r"kernels/another\.py is on one side alone"):
+        Renaming(old, project.root)
+
+
+def test_a_module_that_moves_to_another_folder_is_refused(trees):
+    old, project = move_other(trees)
+    (project.root / "kernels/sub").mkdir()
+    (project.root / "kernels/another.py").rename(project.root / "kernels/sub/another.py")
+    with pytest.raises(RecordError, match=r"kernels/other\.py is on one side alone"):
+        Renaming(old, project.root)
+
+
+def test_an_import_of_another_module_is_no_move(trees):
+    old, project = move_other(trees)
+    project.edit("kernels/user.py", "from kernels.another", "from kernels.base")
+    with pytest.raises(RecordError, match="more than names"):
         Renaming(old, project.root)

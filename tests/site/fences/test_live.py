@@ -15,7 +15,7 @@ ROWS = {
     "rows": [{"element": i, "key": KEY[i], "value": VALUE[i]} for i in range(3)],
 }
 CAPTION = '{caption="A block."}'
-ASKED = 'quantized_block key="#!value first.rows.key .9g" value="#!value first.rows.value .9g" louder=2'
+FENCE_BODY = 'quantized_block key="#!value first.rows.key .9g" value="#!value first.rows.value .9g" louder=2'
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def renderer(renderer):
     return renderer
 
 
-def started(renderer, body=ASKED):
+def started(renderer, body=FENCE_BODY):
     """The figure, and the state of its piece."""
     figure = renderer.render_fence("live", body, CAPTION).figure
     return figure, json.loads(figure.find("live-piece")["state"])
@@ -55,7 +55,7 @@ def test_an_earlier_run_is_marked_and_a_stale_one_stops_the_build(renderer):
     figure, state = started(renderer)
     assert state["value"] == "1.25 -3 0.5" and figure.select_one(".hb-stale")
     renderer.record = Stale("kernels.state changed")
-    assert "kernels.state changed" in renderer.refusal(f"``` live {CAPTION}\n{ASKED}\n```\n")
+    assert "kernels.state changed" in renderer.refusal(f"``` live {CAPTION}\n{FENCE_BODY}\n```\n")
 
 
 @pytest.mark.parametrize(

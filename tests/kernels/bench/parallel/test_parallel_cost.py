@@ -22,7 +22,7 @@ from kernels.parallel.order import chunks_of, visible_block
 PART = Part(tokens=8192, heads=16, kv_heads=16, head_dim=128)
 
 
-def seen(rank, owner, gpus, tokens, order):
+def counted_pairs(rank, owner, gpus, tokens, order):
     """Pairs counted one by one, from the places of the tokens in the sequence."""
     size = tokens // len(chunks_of(0, gpus, order))
     places = [
@@ -36,7 +36,7 @@ def seen(rank, owner, gpus, tokens, order):
 def test_pairs_are_those_that_one_counts(order, gpus, tokens):
     for rank in range(gpus):
         for owner in range(gpus):
-            assert pairs(rank, owner, gpus, tokens, True, order) == seen(rank, owner, gpus, tokens, order)
+            assert pairs(rank, owner, gpus, tokens, True, order) == counted_pairs(rank, owner, gpus, tokens, order)
             assert pairs(rank, owner, gpus, tokens, False, order) == tokens**2
     whole = gpus * tokens
     assert sum(pairs_of(rank, gpus, tokens, True, order) for rank in range(gpus)) == whole * (whole + 1) // 2

@@ -33,9 +33,9 @@ def test_traffic_is_counted_kernel_by_kernel(ncu):
 def test_ncu_calls_the_function(ncu, flush, control):
     folder = ncu(COUNTED)
     dram_traffic(flash_attention, 1, 2, 64, 16, flush=flush)
-    told = (folder / "arguments").read_text().split("\n")[:-1]
+    arguments = (folder / "arguments").read_text().split("\n")[:-1]
     case = ["-m", "kernels.bench.profiling.dram", "kernels.flash.attention:flash_attention", "1", "2", "64", "16"]
-    assert told[-8:] == [sys.executable, *case] and told[told.index("--cache-control") + 1] == control
+    assert arguments[-8:] == [sys.executable, *case] and arguments[arguments.index("--cache-control") + 1] == control
 
 
 def called_for_ncu(shape, prefix=""):

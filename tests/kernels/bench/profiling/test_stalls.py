@@ -22,22 +22,22 @@ def row(kernel="hopper_kernel", **changed):
     return ",".join(f'"{x}"' for x in ["0", "41", kernel, *(NUMBERS | changed).values()])
 
 
-def said(*rows):
+def ncu_output(*rows):
     units = ",".join('""' for _ in range(3 + len(METRICS)))
     lines = ["==PROF== Connected to process 41", f'"ID","Process ID","Kernel Name",{QUOTED}', units, *rows]
     return "\n".join(lines) + "\n"
 
 
 def test_shares_are_of_the_clocks_and_of_the_warps_time(ncu):
-    folder = ncu(said(row(), row(nanoseconds="2,000,000", wait="5")))
+    folder = ncu(ncu_output(row(), row(nanoseconds="2,000,000", wait="5")))
     first, second = profiles("ping-pong", SETTINGS)
     assert first[:8] == Profile("hopper_kernel", 4.0, 1.75, 0.3, 0.725, 0.3, 0.25, 0.2, {})[:8]
     assert list(first.waits)[:4] == ["gmma", "long_scoreboard", "selected", "wait"]
     assert [first.waits[reason] for reason in ("gmma", "selected", "barrier")] == [0.5, 0.2, 0.0]
     assert sum(first.waits.values()) == pytest.approx(1)
     assert second.milliseconds == 2 and next(iter(second.waits)) == "wait"
-    told = (folder / "arguments").read_text().split("\n")[:-1]
-    assert told[-6:] == [
+    arguments = (folder / "arguments").read_text().split("\n")[:-1]
+    assert arguments[-6:] == [
         sys.executable,
         "-m",
         "kernels.bench.profiling.stalls",
@@ -45,18 +45,18 @@ def test_shares_are_of_the_clocks_and_of_the_warps_time(ncu):
         "1,16,16384,128,0",
         "1,32,16384,64,1",
     ]
-    assert told[told.index("--metrics") + 1] == ",".join(METRICS.values())
-    assert told[told.index("--cache-control") + 1] == "all"
+    assert arguments[arguments.index("--metrics") + 1] == ",".join(METRICS.values())
+    assert arguments[arguments.index("--cache-control") + 1] == "all"
 
 
 def test_of_several_kernels_a_setting_counts_the_longest(ncu):
-    ncu(said(row("fill", nanoseconds="1,000"), row("first"), row("second"), row("fill", nanoseconds="1,000")))
+    ncu(ncu_output(row("fill", nanoseconds="1,000"), row("first"), row("second"), row("fill", nanoseconds="1,000")))
     assert [kernel.kernel for kernel in profiles("sdpa_cudnn", SETTINGS)] == ["first", "second"]
 
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_each_setting_counts_equally_many_kernels(ncu, count):
-    ncu(said(*[row()] * count))
+    ncu(ncu_output(*[row()] * count))
     with pytest.raises(RuntimeError, match=f"counted {count} kernels of ping-pong in 2 settings"):
         profiles("ping-pong", SETTINGS)
 

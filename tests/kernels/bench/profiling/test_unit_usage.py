@@ -26,11 +26,11 @@ def test_shares_are_of_the_clocks(ncu):
     assert found == UnitUsage(
         "key_blocks_kernel", 24.0, 1.8, 0.05, 0.1, 0.9, 0.8, 0.125, 0.25, dict(zip(WAIT_REASONS, WAITS, strict=True))
     )
-    told = (folder / "arguments").read_text().split("\n")[:-1]
+    arguments = (folder / "arguments").read_text().split("\n")[:-1]
     case = ["kernels.first.key_blocks:key_blocks_attention", "1", "2", "64", "16"]
-    assert told[-8:] == [sys.executable, "-m", "kernels.bench.profiling.dram", *case]
-    assert told[told.index("--metrics") + 1] == ",".join(METRICS.values())
-    assert told[told.index("--cache-control") + 1] == "all"
+    assert arguments[-8:] == [sys.executable, "-m", "kernels.bench.profiling.dram", *case]
+    assert arguments[arguments.index("--metrics") + 1] == ",".join(METRICS.values())
+    assert arguments[arguments.index("--cache-control") + 1] == "all"
 
 
 @pytest.mark.gpu

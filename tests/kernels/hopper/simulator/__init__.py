@@ -32,33 +32,45 @@ __all__ = ["Hangs", "Race", "backward", "forward"]
 PLAIN = {backward_preprocess_kernel.fn.__name__, backward_postprocess_kernel.fn.__name__}  # Triton, and no Gluon
 
 
-def forward(call: ModuleType, q, k, v, *, plan, is_causal=False, sms=3, seed=0):
-    """Output and lse, as ``launch`` of that module, ``kernels.hopper.attention`` or one like it, has them computed.
+def forward(kernel_module: ModuleType, q, k, v, *, plan, is_causal=False, sms=3, seed=0):
+    """Output and lse from ``launch`` of this module: ``kernels.hopper.attention``, or a copy with a mistake.
 
-    sms: how many the GPU is to have
+    sms: how many SMs the simulated GPU has
     """
     out = torch.full_like(q, torch.nan)
     lse = torch.full(q.shape[:-1], torch.nan)
-    with without_gpu(call, "start", sms, seed):
-        call.launch(q, k, v, out, lse, is_causal, q.shape[-1] ** -0.5, plan)
+    with without_gpu(kernel_module, "start", sms, seed):
+        kernel_module.launch(q, k, v, out, lse, is_causal, q.shape[-1] ** -0.5, plan)
     return out, lse
 
 
 def backward(
-    call: ModuleType, q, k, v, out, lse, dout, dlse=None, *, is_causal=False, deterministic=False, sms=3, seed=0
+    kernel_module: ModuleType,
+    q,
+    k,
+    v,
+    out,
+    lse,
+    dout,
+    dlse=None,
+    *,
+    is_causal=False,
+    deterministic=False,
+    sms=3,
+    seed=0,
 ):
-    """dq, dk and dv, as ``hopper_gradients`` of that module, ``hopper.backward.gradients``, has them computed."""
+    """dq, dk and dv from ``hopper_gradients`` of this module: ``kernels.hopper.backward.gradients``, or a copy."""
     scale = q.shape[-1] ** -0.5
-    with without_gpu(call, "launch", sms, seed):
-        return call.hopper_gradients(q, k, v, is_causal, scale, out, lse, dout, dlse, deterministic, {})
+    with without_gpu(kernel_module, "launch", sms, seed):
+        return kernel_module.hopper_gradients(q, k, v, is_causal, scale, out, lse, dout, dlse, deterministic, {})
 
 
 @contextmanager
-def without_gpu(call: ModuleType, launch: str, sms: int, seed: int):
-    """What this module launches, by its name for that, runs in Python, on a GPU of so many SMs."""
+def without_gpu(kernel_module: ModuleType, launch: str, sms: int, seed: int):
+    """What this module launches by its function ``launch`` runs in Python, as if on a GPU of so many SMs."""
     gpu = SimpleNamespace(multi_processor_count=sms)
     with (
-        patch.object(call, launch, partial(launch_simulated, seed=seed)),
+        patch.object(kernel_module, launch, partial(launch_simulated, seed=seed)),
         patch.object(torch.cuda, "get_device_properties", lambda device: gpu),
     ):
         yield

@@ -101,13 +101,13 @@ class Program:
         self.threads.pause()
 
     def store_wait(self, allowed_pending: int) -> None:
-        """Until the tiles of all but the last so many of this thread's copies have been read."""
+        """Waits until all but the last ``allowed_pending`` copies of this thread have read their tiles."""
         pending = self.threads.current_worker.pending_stores
         earlier = pending[: max(0, len(pending) - allowed_pending)]
         self.threads.pause(lambda: all(copy.is_read for copy in earlier))
 
     def fence(self) -> None:
-        """What this thread has stored to shared memory is there for wgmma and TMA."""
+        """Lets wgmma and TMA see what this thread has stored to shared memory."""
         if self.threads.current_worker:  # no thread has stored anything before they run
             for memory, numbers in self.threads.current_worker.unfenced:
                 memory.copy_(numbers)
@@ -120,7 +120,7 @@ class Program:
         self.threads.pause()
 
     def read_acquired(self, counter: Pointer) -> Scalar:
-        """Who looks again waits for another number: looking on would be no waiting."""
+        """Reads a counter; a second read waits until the counter has changed, so that polling ends."""
         polled, address = self.threads.current_worker.polled, int(counter.offset)
         last = polled.get(address)
         self.threads.pause(lambda: counter.load() != last)
@@ -128,7 +128,7 @@ class Program:
         return polled[address]
 
     def release_semaphore(self, semaphore: Pointer) -> None:
-        """Once all that this thread gave is in global memory."""
+        """Adds one, once all that this thread has stored is in global memory."""
         pending = [*self.threads.current_worker.pending_stores]
         self.threads.pause(lambda: all(copy.is_written for copy in pending))
         semaphore.add(1)
@@ -142,7 +142,7 @@ class Program:
         return product
 
     def wait_for_products(self, allowed_pending: int, deps: tuple):
-        """Until all but the last so many of this thread's have ended."""
+        """Waits until all but the last ``allowed_pending`` products of this thread have ended."""
         self.threads.pause()
         products = self.threads.current_worker.products
         while len(products) > allowed_pending:

@@ -13,7 +13,7 @@ class Race(Exception):
     """What one order allows and another does not: a tile changed under its reader, a result asked for too early."""
 
 
-class Ended(BaseException):
+class StoppedByFailure(BaseException):
     """What a thread gets when another has failed."""
 
 
@@ -85,7 +85,7 @@ class Threads:
     def _do(self, function: Callable[[], None]) -> None:
         try:
             function()
-        except Ended:
+        except StoppedByFailure:
             raise
         except BaseException as error:  # raised again where all began
             self.failed = error
@@ -97,7 +97,7 @@ class Threads:
             return
         try:
             self._do(function)
-        except Ended:
+        except StoppedByFailure:
             return
         if not self.failed and not all(copy.is_read for copy in worker.pending_stores):
             self.failed = Race("a thread ended before its copies out of shared memory were read")
@@ -113,7 +113,7 @@ class Threads:
         self.control.release()
         current_worker.may_run.acquire()
         if self.failed:
-            raise Ended
+            raise StoppedByFailure
         current_worker.condition = None
 
     def begin(self, copy: Callable[[], None]) -> None:
