@@ -30,14 +30,12 @@ class Case:
     outputs: argument -> an empty tensor of the shape and dtype that the function writes to; a function without such
         arguments returns its result
     layouts: argument -> how it lies in memory, one of ``guarded_tensor.LAYOUTS``; contiguous if it is not named
-    padding: argument -> what lies around a table of whole numbers; NaN lies around all others
     """
 
     name: str
     inputs: dict[str, Tensor | int | float | bool]
     outputs: dict[str, Tensor] = field(default_factory=dict)
     layouts: dict[str, str] = field(default_factory=dict)
-    padding: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

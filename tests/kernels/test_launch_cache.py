@@ -100,34 +100,20 @@ def test_the_second_call_asks_for_nothing_and_starts_the_same_elsewhere(kernel):
     assert type(kernel.started[1][2][0]) is TensorDescriptor
 
 
-def other_shape(x, y):
-    return x[:3], y
-
-
-def other_strides(x, y):
-    return x, torch.empty(8, 16)[::2]
-
-
-def other_dtype(x, y):
-    return x, y.half()
-
-
-def other_start(x, y):
-    return x, torch.empty(65)[1:].view(4, 16)
-
-
-def wants_a_gradient(x, y):
-    return x, y.clone().requires_grad_()
-
-
-OTHERS = [other_shape, other_strides, other_dtype, other_start, wants_a_gradient]
+OTHERS = {
+    "shape": lambda x, y: (x[:3], y),
+    "strides": lambda x, y: (x, torch.empty(8, 16)[::2]),
+    "dtype": lambda x, y: (x, y.half()),
+    "start": lambda x, y: (x, torch.empty(65)[1:].view(4, 16)),
+    "gradient": lambda x, y: (x, y.clone().requires_grad_()),
+}
 
 
 @pytest.mark.parametrize("other", OTHERS)
 def test_tensors_of_another_form_are_asked_for(other, kernel):
     x, y = torch.randn(2, 4, 16)
     call(kernel, x, y)
-    call(kernel, *other(x, y))
+    call(kernel, *OTHERS[other](x, y))
     call(kernel, x, y)
     assert launch_kinds(kernel) == ["asked", "asked", "cached"]
 

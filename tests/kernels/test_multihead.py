@@ -90,12 +90,6 @@ def test_a_copy_keeps_the_dtype(dtype):
     assert {parameter.dtype for parameter in vectorised.to_loop().parameters()} == {dtype}
 
 
-def test_both_have_the_same_number_of_weights(looped):
-    """Four projections of embed_dim · embed_dim and embed_dim biases."""
-    for module in (looped, MultiHeadAttention.from_loop(looped)):
-        assert sum(parameter.numel() for parameter in module.parameters()) == 4 * (EMBED_DIM**2 + EMBED_DIM)
-
-
 @CAUSAL
 def test_gradients_are_equal(is_causal, looped, x):
     vectorised = MultiHeadAttention.from_loop(looped)
@@ -135,21 +129,6 @@ def test_a_token_that_sees_nothing_gets_0_before_the_output_projection(looped, x
         assert out[1].equal(module.output.bias.expand_as(out[1])) and not out[0].equal(out[1])
         out.sum().backward()
         assert all(parameter.grad.isfinite().all() for parameter in module.parameters())
-
-
-def test_why_contiguous_is_needed():
-    """A transpose changes strides and moves nothing; heads of one token then lie far apart, and no view has them."""
-    blends = torch.randn(BATCH, HEADS, SEQUENCE, 6)
-    side_by_side = blends.transpose(1, 2)
-    assert blends.stride() == (120, 30, 6, 1) and side_by_side.stride() == (120, 6, 30, 1)
-    assert side_by_side.data_ptr() == blends.data_ptr() and not side_by_side.is_contiguous()
-    with pytest.raises(RuntimeError, match="view size is not compatible"):
-        side_by_side.view(BATCH, SEQUENCE, EMBED_DIM)
-    contiguous = side_by_side.contiguous()
-    assert contiguous.stride() == (120, 24, 6, 1)
-    assert contiguous.view(BATCH, SEQUENCE, EMBED_DIM).equal(torch.cat(blends.unbind(1), -1))
-    silent_mistake = blends.view(BATCH, SEQUENCE, EMBED_DIM)
-    assert not silent_mistake.equal(contiguous.view(BATCH, SEQUENCE, EMBED_DIM))
 
 
 @pytest.mark.parametrize("form", [LoopedMultiHeadAttention, MultiHeadAttention])

@@ -83,13 +83,6 @@ def test_a_nan_is_not_hidden_by_a_mask_nor_made_by_one():
     assert attention(q, k, v, attn_mask=mask)[..., 3, :].isnan().equal(v[..., 0, :].isnan())
 
 
-def test_shares_of_a_row_sum_to_1_and_causal_ones_look_back():
-    q, k, _ = inputs(9, 9)
-    shares = weights(q, k, is_causal=True)
-    torch.testing.assert_close(shares.sum(-1), torch.ones(2, 4, 9, dtype=torch.float64))
-    assert shares.triu(1).eq(0).all() and shares[..., 0, 0].eq(1).all()
-
-
 @pytest.mark.parametrize("leading", [(), (3,), (2, 3, 4)])
 def test_any_leading_dimensions(leading):
     q, k, v = torch.randn(3, *leading, 6, 5, dtype=torch.float64)

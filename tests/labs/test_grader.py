@@ -1,21 +1,29 @@
 """The grader stops endless loops, explains crashes and mistakes, and never overwrites a reader's file."""
 
+import ast
 import re
 import shutil
 import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import torch
 
 from scripts.labs import __main__ as command
 from scripts.labs import forbidden_in_file, grader, lab_info, progress
-from scripts.labs.grading import guarded_tensor
+from scripts.labs.formatting import join_words, pluralize, with_full_stop
+from scripts.labs.grading import guarded_tensor, judge
 from scripts.labs.grading.accesses import is_interpreted
+from scripts.labs.grading.who_wrote import box
+from scripts.labs.lab import load
 from scripts.labs.lab_info import ROOT
-from tests.labs.wrong_solutions import wrong_solution
+from scripts.labs.message import format_verdict
+from scripts.labs.submission import advice, compiler_error, to_rejection
+from tests.labs.wrong_solutions import solution_file, wrong_solution
 
-ADD = ROOT / "scripts/labs/catalogue/vector_add/solution.py"
+ADD = solution_file("vector-add")
 STORE = "    tl.store(out + place, total, mask=real)\n"
 
 
@@ -25,6 +33,13 @@ in_the_interpreter = pytest.mark.skipif(not is_interpreted(), reason="the interp
 @pytest.fixture
 def lab():
     return lab_info.find("vector-add")
+
+
+def message_of(slug, source, folder):
+    """What is told of a file with this source, judged in this process."""
+    lab, file = load(slug), folder / "mine.py"
+    file.write_text(source, encoding="utf-8")
+    return format_verdict(lab, judge.judge(lab, judge.load_functions(file), str(file)))
 
 
 def grade_changed(lab, tmp_path, change, seconds=None):
@@ -132,10 +147,6 @@ def test_a_crash_an_exit_and_an_error_are_told_in_a_sentence(lab, tmp_path, line
     ],
 )
 def test_what_is_not_a_solution_is_told_in_words(lab, tmp_path, old, new, expected):
-    from scripts.labs.grading import judge
-    from scripts.labs.lab import load
-    from scripts.labs.message import format_verdict
-
     file = tmp_path / lab.file
     file.write_text(ADD.read_text().replace(old, new, 1))
     message = forbidden_in_file.why_forbidden(lab, file)
@@ -159,15 +170,7 @@ def test_what_is_not_a_solution_is_told_in_words(lab, tmp_path, old, new, expect
     ],
 )
 def test_who_wrote_the_first_wrong_number_is_told_with_what_it_had_read(wrong, expected, tmp_path):
-    from scripts.labs.grading import judge
-    from scripts.labs.lab import load
-    from scripts.labs.message import format_verdict
-
-    lab = load("vector-add")
-    file = tmp_path / "wrong.py"
-    file.write_text(wrong_solution("vector-add", wrong).source)
-    functions = judge.load_functions(file)
-    assert f"\n{expected}\n" in format_verdict(lab, judge.judge(lab, functions))
+    assert f"\n{expected}\n" in message_of("vector-add", wrong_solution("vector-add", wrong).source, tmp_path)
 
 
 @in_the_interpreter
@@ -181,15 +184,9 @@ def test_who_wrote_the_first_wrong_number_is_told_with_what_it_had_read(wrong, e
     ],
 )
 def test_where_no_program_was_started_that_is_told_and_no_mistake_is_named(slug, old, new, tmp_path):
-    from scripts.labs.grading import judge
-    from scripts.labs.lab import load
-    from scripts.labs.message import format_verdict
-
-    lab, file = load(slug), tmp_path / "wrong.py"
-    source = (ROOT / "scripts/labs/catalogue" / lab.info.folder / "solution.py").read_text(encoding="utf-8")
+    source = solution_file(slug).read_text(encoding="utf-8")
     assert source.count(old) == 1
-    file.write_text(source.replace(old, new), encoding="utf-8")
-    message = format_verdict(lab, judge.judge(lab, judge.load_functions(file), str(file)))
+    message = message_of(slug, source.replace(old, new), tmp_path)
     assert "nobody wrote there" in message and f"\n{judge.NO_PROGRAM_STARTED}" in message
     assert "behaves like" not in message
 
@@ -197,7 +194,6 @@ def test_where_no_program_was_started_that_is_told_and_no_mistake_is_named(slug,
 @in_the_interpreter
 def test_a_single_number_in_a_row_of_its_own_counts_in_range():
     """So does Triton 3.6.0 hold what a kernel is given, and NumPy since 2.4 makes no whole number of it."""
-    import numpy as np
     import triton.language as tl
     from triton.runtime.interpreter import TensorHandle
 
@@ -211,23 +207,10 @@ def test_a_single_number_in_a_row_of_its_own_counts_in_range():
 
 
 def test_a_box_of_a_table_is_told_by_its_indices():
-    import numpy as np
-    import torch
-
-    from scripts.labs.grading.who_wrote import box
-
     places = np.array([5, 6, 10, 11])
     assert box(places, torch.empty(4, 5)) == "[1…2, 0…1]"
     assert box(places[:1], torch.empty(4, 5)) == "[1, 0]"
     assert box(np.array([1, 6]), torch.empty(4, 5).T) == "[1, 0…1]"
-
-
-def test_a_box_lists_indices_that_lie_apart():
-    import numpy as np
-    import torch
-
-    from scripts.labs.grading.who_wrote import box
-
     assert box(np.array([0, 1, 20, 21]), torch.empty(5, 5)) == "[0 and 4, 0…1]"
 
 
@@ -244,8 +227,6 @@ def test_a_box_lists_indices_that_lie_apart():
     ],
 )
 def test_an_error_of_the_interpreter_is_followed_by_what_to_do(error, code, expected):
-    from scripts.labs.submission import advice
-
     found = advice(error, code)
     assert expected in found if expected else not found
 
@@ -265,23 +246,14 @@ def test_an_error_of_the_interpreter_is_followed_by_what_to_do(error, code, expe
     ],
 )
 def test_what_pytorch_cannot_do_and_what_is_no_number_is_told_in_a_line(line, expected, tmp_path):
-    from scripts.labs.grading import judge
-    from scripts.labs.lab import load
-    from scripts.labs.message import format_verdict
-
-    lab, file = load("dot-and-softmax"), tmp_path / "mine.py"
-    file.write_text(f"import torch\n\n\ndef dot(x, y):\n    return {line}\n\n\ndef softmax_row(scores):\n    pass\n")
-    message = format_verdict(lab, judge.judge(lab, judge.load_functions(file), str(file)))
+    source = f"import torch\n\n\ndef dot(x, y):\n    return {line}\n\n\ndef softmax_row(scores):\n    pass\n"
+    message = message_of("dot-and-softmax", source, tmp_path)
     assert expected in message and message.count("\n") <= 6
 
 
 def test_a_line_at_which_tritons_compiler_stops_is_the_files(tmp_path):
     """As it happens on a GPU, where the compiler has the kernel's source and counts lines from its first."""
-    import ast
-
     from triton.compiler.errors import CompilationError
-
-    from scripts.labs.submission import compiler_error, to_rejection
 
     file = tmp_path / "mine.py"
     file.write_text("import triton\n\n\n@triton.jit\ndef kernel(x):\n    y = x\n    z = w\n")
@@ -294,21 +266,13 @@ def test_a_line_at_which_tritons_compiler_stops_is_the_files(tmp_path):
     assert found.message == "it raised CompilationError: w is not defined"
 
 
-@pytest.mark.parametrize(
-    "says, ends",
-    [("is there a loop?", "loop?"), ("it ends", "ends."), ("read this.", "this.")],
-)
-def test_a_sentence_ends_once(says, ends):
-    from scripts.labs.formatting import with_full_stop
-
-    assert with_full_stop(says).endswith(ends)
-
-
 def test_one_and_many_are_told_apart():
-    from scripts.labs.formatting import join_words, pluralize
-
     assert [pluralize(many, "place") for many in (0, 1, 2)] == ["0 places", "1 place", "2 places"]
     assert [join_words("qkv"[:many]) for many in (1, 2, 3)] == ["q", "q and k", "q, k and v"]
+
+
+def test_a_sentence_ends_once():
+    assert list(map(with_full_stop, ("is it?", "it ends", "it ended."))) == ["is it?", "it ends.", "it ended."]
 
 
 def test_the_files_to_write_are_put_there_and_never_overwritten(tmp_path):
@@ -355,8 +319,6 @@ def test_a_lab_that_is_not_there_is_named_with_those_that_are(tmp_path):
 @pytest.mark.parametrize("layout", guarded_tensor.LAYOUTS)
 @pytest.mark.parametrize("shape", [(0,), (1,), (7,), (3, 5), (2, 3, 4)])
 def test_a_table_lies_in_nan_whatever_its_layout(layout, shape):
-    import torch
-
     x = torch.randn(shape)
     laid = guarded_tensor.guard("x", x, layout)
     assert torch.equal(laid.tensor, x)

@@ -11,10 +11,7 @@ from scripts.labs.lab import Case
 def guarded_case(case: Case, device: str) -> tuple[list[GuardedTensor], list[GuardedTensor]]:
     """The case's tensors in guarded buffers, on that device: inputs and outputs."""
     tensors = {name: each for name, each in case.inputs.items() if isinstance(each, Tensor)}
-    inputs = [
-        guard(name, tensor, case.layouts.get(name, "contiguous"), case.padding.get(name, -1), device)
-        for name, tensor in tensors.items()
-    ]
+    inputs = [guard(name, tensor, case.layouts.get(name, "contiguous"), device) for name, tensor in tensors.items()]
     outputs = [
         guard_output(name, output, case.layouts.get(name, "contiguous"), device)
         for name, output in case.outputs.items()

@@ -66,10 +66,8 @@ def strides(shape: torch.Size, layout: str) -> list[int]:
     return steps
 
 
-def guard(
-    name: str, tensor: Tensor, layout: str = "contiguous", padding: int = -1, device: str = "cpu"
-) -> GuardedTensor:
-    """A copy of the tensor, on that device, in a buffer that holds NaN, or ``padding``, everywhere else."""
+def guard(name: str, tensor: Tensor, layout: str = "contiguous", device: str = "cpu") -> GuardedTensor:
+    """A copy of the tensor, on that device, in a buffer that holds NaN, or the whole number -1, everywhere else."""
     if layout not in LAYOUTS:
         raise ValueError(f"layout is {layout!r}, one of {', '.join(LAYOUTS)} is wanted")
     stride = strides(tensor.shape, layout)
@@ -77,9 +75,7 @@ def guard(
         1 + sum((size - 1) * step for size, step in zip(tensor.shape, stride, strict=True)) if tensor.numel() else 0
     )
     padding_size = max(MIN_PADDING, length)
-    fill = float("nan") if tensor.is_floating_point() else False if tensor.dtype == torch.bool else padding
-    if not tensor.is_floating_point() and tensor.dtype == torch.uint8:
-        fill = padding % 256
+    fill = {torch.bool: False, torch.uint8: 255}.get(tensor.dtype, float("nan") if tensor.is_floating_point() else -1)
     buffer = torch.full((length + 2 * padding_size,), fill, dtype=tensor.dtype)
     buffer.as_strided(tensor.shape, stride, padding_size).copy_(tensor)
     buffer = buffer.to(device)
@@ -88,7 +84,7 @@ def guard(
 
 def guard_output(name: str, like: Tensor, layout: str = "contiguous", device: str = "cpu") -> GuardedTensor:
     """An output that nobody has written to: NaN of bits that no arithmetic makes."""
-    output = guard(name, torch.zeros_like(like), layout, device=device)
+    output = guard(name, torch.zeros_like(like), layout, device)
     if like.dtype in UNWRITTEN:
         output.tensor.view(BITS[like.element_size()]).fill_(UNWRITTEN[like.dtype])
     return GuardedTensor(name, output.tensor, output.buffer, bits(output.buffer))

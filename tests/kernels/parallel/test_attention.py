@@ -202,6 +202,7 @@ def test_without_a_group_it_says_how_to_start():
 
 
 EXCHANGES = ["messages", pytest.param("peer memory", marks=pytest.mark.gpu)]
+needs_two_gpus = pytest.mark.skipif(GPUS == 1, reason="needs two GPUs, and there is one")
 
 
 def when_the_second_fails(exchange, after):
@@ -218,12 +219,14 @@ def when_the_second_fails(exchange, after):
     return errors[0]
 
 
+@needs_two_gpus
 @pytest.mark.parametrize("exchange", EXCHANGES)
 def test_a_process_that_never_calls_is_named(exchange):
     error = when_the_second_fails(exchange, 0)
     assert "process 1 of 2 has not made the call that process 0 made 5 s ago" in error
 
 
+@needs_two_gpus
 @pytest.mark.parametrize("exchange", EXCHANGES)
 def test_a_process_that_fails_later_does_not_keep_the_others_waiting(exchange):
     assert when_the_second_fails(exchange, 1)

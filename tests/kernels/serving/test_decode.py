@@ -3,14 +3,11 @@
 import os
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from kernels.serving import decode
@@ -120,20 +117,6 @@ def test_nothing_is_read_beside_the_page_table():
     with recorded_reads() as addresses:
         assert decode_budget_used(PORTABLE.attention, queries(cache, FP16), cache) <= 1
     assert reads_outside(addresses, cache.page_table) == 0
-
-
-@settings(deadline=None, derandomize=True, max_examples=4, phases=[Phase.generate])  # to shrink takes minutes
-@given(st.data())
-def test_any_shape_whatever(data):
-    torch.manual_seed(data.draw(st.integers(0, 2**32 - 1)))
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    size = partial(st.integers, 1)
-    lengths = data.draw(st.lists(st.integers(0, 99), min_size=1, max_size=4))
-    page_size = data.draw(st.sampled_from([16, 32]))
-    sizes = {"kv_heads": data.draw(size(2)), "head_dim": 16 * data.draw(size(3)), "page_size": page_size}
-    cache = new_cache(device, data.draw(st.sampled_from(["fp16", "fp8", "nvfp4"])), lengths, **sizes)
-    q = queries(cache, FP16, group=data.draw(size(9)), new_tokens=data.draw(size(4)))
-    assert decode_budget_used(decode_attention, q, cache) <= 1
 
 
 # Numbers.

@@ -67,12 +67,6 @@ ROUNDED_AS_INPUTS = (
 )
 
 NOT_ITSELF = "A query does not see the key of its own number, and it should: key <= query."
-FIRST_QUERIES = "Each turn of the loop reads the first block of queries again: the places do not move with it."
-
-
-def first_block_repeated(x: Tensor) -> Tensor:
-    """The first block of rows in place of each; a last block that is not full is that much of the first."""
-    return x[torch.arange(len(x)) % BLOCK_Q]
 
 
 def diagonal_masked(weights: Tensor, causal: bool) -> Tensor:
@@ -91,12 +85,6 @@ DV_MISTAKES = (
         NOT_ITSELF,
         headings.CAUSAL_TILES,
         dv_with_weights(lambda q, k, lse, scale, causal: diagonal_masked(weights_of(q, k, lse, scale, causal), causal)),
-    ),
-    Mistake(
-        "first-queries-again",
-        FIRST_QUERIES,
-        headings.BACKWARD,
-        lambda **inputs: dv_of(**inputs | {each: first_block_repeated(inputs[each]) for each in ("q", "lse", "dout")}),
     ),
     Mistake(
         "no-lse", NO_LSE, headings.LSE, dv_with_weights(lambda q, k, lse, scale, causal: scores_of(q, k, scale).exp())
@@ -180,42 +168,6 @@ DELTA_MISTAKES = (
         "The products are summed down the columns of the tile, and a row has its sum: axis 1.",
         headings.BACKWARD,
         down_the_columns,
-    ),
-    Mistake(
-        "mean",
-        "It is the mean of the products, not their sum.",
-        headings.BACKWARD,
-        lambda out, dout: (out * dout).mean(1),
-    ),
-    Mistake(
-        "out-alone",
-        "It is the sum of out: dout is never multiplied in.",
-        headings.BACKWARD,
-        lambda out, dout: out.sum(1),
-    ),
-    Mistake(
-        "dout-alone",
-        "It is the sum of dout: out is never multiplied in.",
-        headings.BACKWARD,
-        lambda out, dout: dout.sum(1),
-    ),
-    Mistake(
-        "dout-twice",
-        "It is the sum of dout times dout.",
-        headings.BACKWARD,
-        lambda out, dout: widen(dout).square().sum(1),
-    ),
-    Mistake(
-        "out-twice",
-        "It is the sum of out times out.",
-        headings.BACKWARD,
-        lambda out, dout: widen(out).square().sum(1),
-    ),
-    Mistake(
-        "product-of-sums",
-        "It is the sum of out times the sum of dout.",
-        headings.BACKWARD,
-        lambda out, dout: out.sum(1) * dout.sum(1),
     ),
     Mistake(
         "rounded",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
 from scripts.labs.catalogue import headings
 from scripts.labs.catalogue.backward.mistakes import (
-    FIRST_QUERIES,
     LAST_QUERIES,
     MASK_REVERSED,
     NO_LSE,
@@ -18,7 +19,6 @@ from scripts.labs.catalogue.backward.mistakes import (
     ROUNDED_AS_INPUTS,
     SAW_NOTHING,
     diagonal_masked,
-    first_block_repeated,
     only_full_blocks,
     only_last_block,
     round_to_dtype_of,
@@ -31,27 +31,21 @@ from scripts.labs.lab import Mistake, widen
 BLOCK_K = 32  # as the start file has it
 
 
-def dk_and_dq_from(implementation):
-    """A mistake of dscores, of weights, dweights and delta: what becomes of dq, and of dk."""
-
-    def dscores(q, k, v, dout, lse, delta, scale, causal):
-        dweights = widen(dout) @ widen(v).T
-        return implementation(weights_of(q, k, lse, scale, causal), dweights, delta[:, None])
-
+def dq_and_dk(name: str, message: str, heading: str, dscores: Callable[..., Tensor]) -> tuple[Mistake, Mistake]:
+    """A mistake of dscores, made of the inputs by name, as it shows in dq and in dk."""
     return (
-        lambda **inputs: dscores(**inputs) @ widen(inputs["k"]) * inputs["scale"],
-        lambda **inputs: dscores(**inputs).T @ widen(inputs["q"]) * inputs["scale"],
+        Mistake(name, message, heading, lambda **inputs: dscores(**inputs) @ widen(inputs["k"]) * inputs["scale"]),
+        Mistake(name, message, heading, lambda **inputs: dscores(**inputs).T @ widen(inputs["q"]) * inputs["scale"]),
     )
 
 
-NO_DELTA = "delta is never taken off: dscores = weights ∘ (dweights - delta)."
-BRACKETS = "delta is taken off after the weights were multiplied in: subtract it first, then multiply."
+def dscores_from(implementation) -> Callable[..., Tensor]:
+    """dscores as ``implementation`` makes them, of weights, dweights and delta."""
 
-NO_DELTA_FORMS = dk_and_dq_from(lambda weights, dweights, delta: weights * dweights)
-PLUS_FORMS = dk_and_dq_from(lambda weights, dweights, delta: weights * (dweights + delta))
-BRACKETS_FORMS = dk_and_dq_from(lambda weights, dweights, delta: weights * dweights - delta)
-NO_WEIGHTS_FORMS = dk_and_dq_from(lambda weights, dweights, delta: dweights - delta)
-ROUNDED_FORMS = dk_and_dq_from(lambda weights, dweights, delta: round_to_fp16(weights * (dweights - delta)))
+    def dscores(q, k, v, dout, lse, delta, scale, causal):
+        return implementation(weights_of(q, k, lse, scale, causal), widen(dout) @ widen(v).T, delta[:, None])
+
+    return dscores
 
 
 def without_lse(q, k, v, dout, lse, delta, scale, causal) -> Tensor:
@@ -75,22 +69,70 @@ def dscores_of_last_keys(**inputs) -> Tensor:
     return dscores.masked_fill(keys < keys[-1], 0)
 
 
-DQ_MISTAKES = (
-    Mistake("no-delta", NO_DELTA, headings.BACKWARD, NO_DELTA_FORMS[0]),
-    Mistake("delta-added", "delta is added, and must be taken off.", headings.BACKWARD, PLUS_FORMS[0]),
-    Mistake("brackets", BRACKETS, headings.BACKWARD, BRACKETS_FORMS[0]),
-    Mistake(
-        "no-weights", "dweights - delta is never multiplied by the weights.", headings.BACKWARD, NO_WEIGHTS_FORMS[0]
+def dk_of_queries(some_of: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
+    """dk from some of the queries."""
+    return lambda **inputs: dk_of(**inputs | {each: some_of(inputs[each]) for each in ("q", "dout", "lse", "delta")})
+
+
+BOTH = (
+    dq_and_dk(
+        "no-delta",
+        "delta is never taken off: dscores = weights ∘ (dweights - delta).",
+        headings.BACKWARD,
+        dscores_from(lambda weights, dweights, delta: weights * dweights),
     ),
-    Mistake(
-        "no-lse", NO_LSE, headings.LSE, lambda **inputs: without_lse(**inputs) @ widen(inputs["k"]) * inputs["scale"]
+    dq_and_dk(
+        "delta-added",
+        "delta is added, and must be taken off.",
+        headings.BACKWARD,
+        dscores_from(lambda weights, dweights, delta: weights * (dweights + delta)),
     ),
-    Mistake(
+    dq_and_dk(
+        "brackets",
+        "delta is taken off after the weights were multiplied in: subtract it first, then multiply.",
+        headings.BACKWARD,
+        dscores_from(lambda weights, dweights, delta: weights * dweights - delta),
+    ),
+    dq_and_dk(
+        "no-weights",
+        "dweights - delta is never multiplied by the weights.",
+        headings.BACKWARD,
+        dscores_from(lambda weights, dweights, delta: dweights - delta),
+    ),
+    dq_and_dk("no-lse", NO_LSE, headings.LSE, without_lse),
+    dq_and_dk(
         "not-scaled",
         "The sum is not scaled: scores were scaled forwards, so the gradient is scaled once more at the end.",
         headings.SCALE,
-        lambda **inputs: dscores_of(**inputs) @ widen(inputs["k"]),
+        lambda **inputs: dscores_of(**inputs) / inputs["scale"],
     ),
+    dq_and_dk(
+        "keys-for-values",
+        "dweights is dout times the keys, and the values are wanted: dweights = dout · vᵀ.",
+        headings.BACKWARD,
+        lambda **inputs: dscores_of(**inputs | {"v": inputs["k"]}),
+    ),
+    dq_and_dk(
+        "not-itself",
+        NOT_ITSELF,
+        headings.CAUSAL_TILES,
+        lambda **inputs: diagonal_masked(dscores_of(**inputs), inputs["causal"]),
+    ),
+    dq_and_dk(
+        "not-causal", NOT_CAUSAL, headings.CAUSAL_TILES, lambda **inputs: dscores_of(**inputs | {"causal": False})
+    ),
+    dq_and_dk("causal-backwards", MASK_REVERSED, headings.CAUSAL_TILES, mask_reversed_dscores),
+    dq_and_dk("saw-nothing", SAW_NOTHING, headings.LSE, dscores_without_empty_rows_masked),
+    dq_and_dk("rounded", ROUNDED, headings.BACKWARD, lambda **inputs: round_to_fp16(dscores_of(**inputs))),
+    dq_and_dk(
+        "rounded-as-inputs",
+        ROUNDED_AS_INPUTS,
+        headings.BACKWARD,
+        lambda **inputs: round_to_dtype_of(dscores_of(**inputs), inputs["q"]),
+    ),
+)
+DQ_MISTAKES = (
+    *(dq for dq, _ in BOTH),
     Mistake(
         "scaled-twice",
         "The sum is scaled twice: once at the end is enough.",
@@ -104,52 +146,14 @@ DQ_MISTAKES = (
         lambda **inputs: dscores_of(**inputs) @ widen(inputs["v"]) * inputs["scale"],
     ),
     Mistake(
-        "keys-for-values",
-        "dweights is dout times the keys, and the values are wanted: dweights = dout · vᵀ.",
-        headings.BACKWARD,
-        lambda **inputs: dq_of(**inputs | {"v": inputs["k"]}),
-    ),
-    Mistake(
         "never-added-up",
         "Only the last block of keys counts: each turn of the loop must add to what the earlier ones left.",
         headings.BACKWARD,
         lambda **inputs: dscores_of_last_keys(**inputs) @ widen(inputs["k"]) * inputs["scale"],
     ),
-    Mistake(
-        "not-itself",
-        NOT_ITSELF,
-        headings.CAUSAL_TILES,
-        lambda **inputs: diagonal_masked(dscores_of(**inputs), inputs["causal"]) @ widen(inputs["k"]) * inputs["scale"],
-    ),
-    Mistake("not-causal", NOT_CAUSAL, headings.CAUSAL_TILES, lambda **inputs: dq_of(**inputs | {"causal": False})),
-    Mistake(
-        "causal-backwards",
-        MASK_REVERSED,
-        headings.CAUSAL_TILES,
-        lambda **inputs: mask_reversed_dscores(**inputs) @ widen(inputs["k"]) * inputs["scale"],
-    ),
-    Mistake(
-        "saw-nothing",
-        SAW_NOTHING,
-        headings.LSE,
-        lambda **inputs: dscores_without_empty_rows_masked(**inputs) @ widen(inputs["k"]) * inputs["scale"],
-    ),
-    Mistake("rounded", ROUNDED, headings.BACKWARD, ROUNDED_FORMS[0]),
-    Mistake(
-        "rounded-as-inputs",
-        ROUNDED_AS_INPUTS,
-        headings.BACKWARD,
-        lambda **inputs: round_to_dtype_of(dscores_of(**inputs), inputs["q"]) @ widen(inputs["k"]) * inputs["scale"],
-    ),
 )
-
 DK_MISTAKES = (
-    Mistake("no-delta", NO_DELTA, headings.BACKWARD, NO_DELTA_FORMS[1]),
-    Mistake("delta-added", "delta is added, and must be taken off.", headings.BACKWARD, PLUS_FORMS[1]),
-    Mistake("brackets", BRACKETS, headings.BACKWARD, BRACKETS_FORMS[1]),
-    Mistake(
-        "no-weights", "dweights - delta is never multiplied by the weights.", headings.BACKWARD, NO_WEIGHTS_FORMS[1]
-    ),
+    *(dk for _, dk in BOTH),
     Mistake(
         "not-transposed",
         "It is dscores · q: for a key the sum goes over the queries, so dscores has to be transposed.",
@@ -157,79 +161,11 @@ DK_MISTAKES = (
         lambda **inputs: dscores_of(**inputs) @ widen(inputs["q"]) * inputs["scale"],
     ),
     Mistake(
-        "times-keys",
-        "dscoresᵀ is multiplied by the keys, and the queries are wanted.",
-        headings.BACKWARD,
-        lambda **inputs: dscores_of(**inputs).T @ widen(inputs["k"]) * inputs["scale"],
-    ),
-    Mistake(
-        "not-scaled",
-        "The sum is not scaled: scores were scaled forwards, so the gradient is scaled once more at the end.",
-        headings.SCALE,
-        lambda **inputs: dscores_of(**inputs).T @ widen(inputs["q"]),
-    ),
-    Mistake(
-        "last-queries-missing",
-        LAST_QUERIES,
-        headings.BACKWARD,
-        lambda **inputs: dk_of(
-            **inputs | {each: only_full_blocks(inputs[each]) for each in ("q", "dout", "lse", "delta")}
-        ),
-    ),
-    Mistake(
-        "never-added-up",
-        ONLY_LAST_BLOCK,
-        headings.BACKWARD,
-        lambda **inputs: dk_of(
-            **inputs | {each: only_last_block(inputs[each]) for each in ("q", "dout", "lse", "delta")}
-        ),
-    ),
-    Mistake(
-        "keys-for-values",
-        "dweights is dout times the keys, and the values are wanted: dweights = dout · vᵀ.",
-        headings.BACKWARD,
-        lambda **inputs: dk_of(**inputs | {"v": inputs["k"]}),
-    ),
-    Mistake(
         "times-dout",
         "dscoresᵀ is multiplied by dout, and the queries are wanted.",
         headings.BACKWARD,
         lambda **inputs: dscores_of(**inputs).T @ widen(inputs["dout"]) * inputs["scale"],
     ),
-    Mistake(
-        "first-queries-again",
-        FIRST_QUERIES,
-        headings.BACKWARD,
-        lambda **inputs: dk_of(
-            **inputs | {each: first_block_repeated(inputs[each]) for each in ("q", "dout", "lse", "delta")}
-        ),
-    ),
-    Mistake(
-        "not-itself",
-        NOT_ITSELF,
-        headings.CAUSAL_TILES,
-        lambda **inputs: (
-            diagonal_masked(dscores_of(**inputs), inputs["causal"]).T @ widen(inputs["q"]) * inputs["scale"]
-        ),
-    ),
-    Mistake("not-causal", NOT_CAUSAL, headings.CAUSAL_TILES, lambda **inputs: dk_of(**inputs | {"causal": False})),
-    Mistake(
-        "causal-backwards",
-        MASK_REVERSED,
-        headings.CAUSAL_TILES,
-        lambda **inputs: mask_reversed_dscores(**inputs).T @ widen(inputs["q"]) * inputs["scale"],
-    ),
-    Mistake(
-        "saw-nothing",
-        SAW_NOTHING,
-        headings.LSE,
-        lambda **inputs: dscores_without_empty_rows_masked(**inputs).T @ widen(inputs["q"]) * inputs["scale"],
-    ),
-    Mistake("rounded", ROUNDED, headings.BACKWARD, ROUNDED_FORMS[1]),
-    Mistake(
-        "rounded-as-inputs",
-        ROUNDED_AS_INPUTS,
-        headings.BACKWARD,
-        lambda **inputs: round_to_dtype_of(dscores_of(**inputs), inputs["q"]).T @ widen(inputs["q"]) * inputs["scale"],
-    ),
+    Mistake("last-queries-missing", LAST_QUERIES, headings.BACKWARD, dk_of_queries(only_full_blocks)),
+    Mistake("never-added-up", ONLY_LAST_BLOCK, headings.BACKWARD, dk_of_queries(only_last_block)),
 )

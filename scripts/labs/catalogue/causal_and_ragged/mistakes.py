@@ -20,9 +20,7 @@ from scripts.labs.catalogue.causal_and_ragged.wrong_implementations import (
     masked_to_zero,
     masked_to_zero_everywhere,
     maximum_from_zero,
-    not_rescaled,
     padding_counts,
-    programs_swapped,
     unless_causal,
     with_mask,
 )
@@ -75,12 +73,6 @@ MISTAKES = (
         causal_or(lambda query, key: key >= query),
     ),
     Mistake(
-        "not-itself-guarded",
-        "A query does not see the key of its own number, and it should: key <= query.",
-        headings.MASKS,
-        causal_or(lambda query, key: key >= query, (0.0, -INF)),
-    ),
-    Mistake(
         "one-too-many",
         "A query sees one key too many, the one behind its own: key <= query.",
         headings.MASKS,
@@ -94,13 +86,12 @@ MISTAKES = (
     ),
     *(
         Mistake(
-            f"mirrored{', every tile read' * every_tile}{', guarded' * guarded}",
+            f"mirrored{', every tile read' * every_tile}",
             "The mask is mirrored: a query sees what comes after it, and not what came before.",
             headings.MASKS,
-            mask_mirrored(every_tile, guarded),
+            mask_mirrored(every_tile),
         )
         for every_tile in (False, True)
-        for guarded in (False, True)
     ),
     Mistake(
         "whole-diagonal-tile",
@@ -147,17 +138,6 @@ MISTAKES = (
         with_mask(bottom_right),
     ),
     Mistake(
-        "bottom-right-within-tiles",
-        "The mask is aligned at the bottom right, so that the last query sees all keys of its tiles. Here it is "
-        "aligned at the top left, as PyTorch's is: query 0 sees key 0, whatever the lengths.",
-        headings.SDPA,
-        with_mask(
-            lambda query, key, is_causal, q, k: (
-                bottom_right(query, key, is_causal, q, k) | (is_causal & (key // BLOCK > query // BLOCK))
-            )
-        ),
-    ),
-    Mistake(
         "masked-to-zero",
         "A hidden score is set to 0, and e⁰ is 1: it has to be minus infinity.",
         headings.MASKS,
@@ -170,24 +150,11 @@ MISTAKES = (
         masked_to_zero_everywhere,
     ),
     Mistake(
-        "not-rescaled",
-        "Your sums are not rescaled when the maximum moves.",
-        headings.RUNNING_MAX,
-        lambda q, k, v, is_causal: not_rescaled(q, k, v, is_causal),
-    ),
-    Mistake(
-        "maximum-from-zero",
-        "The maximum is never below 0: it begins at 0, or the places behind the last key are hidden only after it was "
-        "taken. Where all scores are far below 0, every exponential is 0, and 0 is divided by 0.",
-        headings.MERGING,
-        maximum_from_zero(False),
-    ),
-    Mistake(
         "maximum-from-zero-guarded",
         "The maximum is never below 0: it begins at 0, or the places behind the last key are hidden only after it was "
         "taken. Where all scores are far below 0, every exponential is 0, and the sum looks like that of nothing.",
         headings.MERGING,
-        maximum_from_zero(True),
+        maximum_from_zero,
     ),
     Mistake(
         "empty-row-divided",
@@ -211,15 +178,7 @@ MISTAKES = (
 )
 
 
-MISTAKES += (
-    Mistake(
-        "programs-swapped",
-        "The two numbers of a program have changed places: tl.program_id(0) counts blocks of queries, and "
-        "tl.program_id(1) heads.",
-        headings.KEY_LOOP,
-        programs_swapped,
-    ),
-)
+MISTAKES += ()
 NAMED = {mistake.name for mistake in MISTAKES}
 MISTAKES += tuple(
     replace(mistake, implementation=unless_causal(mistake.implementation))

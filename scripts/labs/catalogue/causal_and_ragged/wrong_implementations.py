@@ -16,7 +16,6 @@ from scripts.labs.catalogue.causal_and_ragged.reference import (
     scores_of,
     visible,
 )
-from scripts.labs.lab import widen
 
 BLOCK = 16  # as the start file has it, of queries and of keys
 
@@ -66,7 +65,7 @@ def masked_to_zero_everywhere(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) 
     return attention(scores, v, torch.zeros_like(scores, dtype=torch.bool))
 
 
-def mask_mirrored(every_tile: bool, guarded: bool) -> Callable[..., OutputAndLse]:
+def mask_mirrored(every_tile: bool) -> Callable[..., OutputAndLse]:
     """Of a query behind the first block the first tile is all hidden: minus infinity minus minus infinity."""
 
     def implementation(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
@@ -75,8 +74,8 @@ def mask_mirrored(every_tile: bool, guarded: bool) -> Callable[..., OutputAndLse
         query, key = query_and_key(q, k)
         hidden = (key < query) | ((key // BLOCK > query // BLOCK) & (not every_tile))
         out, lse = attention(scores_of(q, k), v, hidden)
-        unwritten = (query[:, 0] >= BLOCK) & (not guarded)
-        return out.masked_fill(unwritten[:, None], NAN), lse.masked_fill(unwritten, NAN)
+        hidden_first = query[:, 0] >= BLOCK
+        return out.masked_fill(hidden_first[:, None], NAN), lse.masked_fill(hidden_first, NAN)
 
     return implementation
 
@@ -117,41 +116,14 @@ def empty_row_unwritten(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Out
     return out, lse.masked_fill(lse == -INF, torch.nan)
 
 
-def maximum_from_zero(guarded: bool) -> Callable[..., OutputAndLse]:
-    """The maximum counts a 0 for the places behind the last key, or begins at 0.
-
-    guarded: whether 1 is put in place of a sum of 0
-    """
-
-    def implementation(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
-        scores = scores_of(q, k).float().masked_fill(~visible(q, k, is_causal), -INF)
-        largest = scores.amax(-1, keepdim=True).clamp(min=0)
-        exponentials = (scores - largest).exp()
-        total = exponentials.sum(-1, keepdim=True)
-        total = total.masked_fill(total == 0, 1.0) if guarded else total
-        return (exponentials / total @ v.float()).to(q.dtype), (largest + total.log())[..., 0].to(q.dtype)
-
-    return implementation
-
-
-def not_rescaled(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
-    scores = scores_of(q, k).masked_fill(~visible(q, k, is_causal), -INF)
-    largest = torch.full_like(scores[..., 0], -INF) if k.shape[-2] else scores.sum(-1) - INF
-    total, blend = torch.zeros_like(largest), torch.zeros_like(widen(q))
-    for block, values in zip(scores.split(BLOCK, -1), v.split(BLOCK, -2), strict=True):
-        largest = torch.maximum(largest, block.amax(-1)) if block.shape[-1] else largest
-        exponentials = (block - largest[..., None]).exp()
-        total, blend = total + exponentials.sum(-1), blend + exponentials @ widen(values)
-    return blend / total[..., None], largest + total.log()
-
-
-def programs_swapped(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
-    """There are as many heads as blocks of queries, and the other way round."""
-    out, lse = flash(q, k, v, is_causal)
-    heads, rows = lse.shape
-    block, head = torch.arange(rows) // BLOCK, torch.arange(heads)[:, None]
-    unwritten = (head > block[-1]) | (block >= heads)
-    return out.masked_fill(unwritten[..., None], NAN), lse.masked_fill(unwritten, NAN)
+def maximum_from_zero(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
+    """The maximum counts a 0 for the places behind the last key, or begins at 0; 1 stands in place of a sum of 0."""
+    scores = scores_of(q, k).float().masked_fill(~visible(q, k, is_causal), -INF)
+    largest = scores.amax(-1, keepdim=True).clamp(min=0)
+    exponentials = (scores - largest).exp()
+    total = exponentials.sum(-1, keepdim=True)
+    total = total.masked_fill(total == 0, 1.0)
+    return (exponentials / total @ v.float()).to(q.dtype), (largest + total.log())[..., 0].to(q.dtype)
 
 
 def unless_causal(implementation: Callable[..., OutputAndLse]) -> Callable[..., OutputAndLse]:

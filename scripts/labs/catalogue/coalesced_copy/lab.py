@@ -192,18 +192,6 @@ TRANSPOSE_MISTAKES = (
         lambda x: with_nan(x, (tiles(x)[0] > 0) | (tiles(x)[1] > 0)).T,
     ),
     Mistake(
-        "first-row-of-tiles",
-        "Only tiles along the columns of x are written: tl.program_id(0) counts tiles along its rows.",
-        headings.FIRST_KERNEL,
-        lambda x: with_nan(x, tiles(x)[0] > 0).T,
-    ),
-    Mistake(
-        "first-column-of-tiles",
-        "Only tiles along the rows of x are written: tl.program_id(1) counts tiles along its columns.",
-        headings.FIRST_KERNEL,
-        lambda x: with_nan(x, tiles(x)[1] > 0).T,
-    ),
-    Mistake(
         "last-tiles-missing",
         "Tiles at the edges, which are not full, are never written: round the numbers of programs up.",
         headings.FIRST_KERNEL,

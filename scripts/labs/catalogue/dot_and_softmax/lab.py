@@ -57,17 +57,7 @@ DOT_MISTAKES = (
         headings.DOT_PRODUCT,
         lambda x, y: (x * y).sum() / (x.norm() * y.norm()),
     ),
-    Mistake(
-        "products", "It is the sum of x and y, not of their products.", headings.DOT_PRODUCT, lambda x, y: (x + y).sum()
-    ),
     Mistake("last-missing", "The last product is missing.", headings.DOT_PRODUCT, lambda x, y: (x * y)[:-1].sum()),
-    Mistake("first-missing", "The first product is missing.", headings.DOT_PRODUCT, lambda x, y: (x * y)[1:].sum()),
-    Mistake(
-        "sizes",
-        "The signs are lost: a product may be negative.",
-        headings.DOT_PRODUCT,
-        lambda x, y: (x * y).abs().sum(),
-    ),
     Mistake(
         "mean", "It is the mean of the products, not their sum.", headings.DOT_PRODUCT, lambda x, y: (x * y).mean()
     ),
@@ -105,25 +95,6 @@ SOFTMAX_MISTAKES = (
         lambda scores: softmax(scores * math.log(2)),
     ),
     Mistake(
-        "no-powers",
-        "The scores themselves are divided by their sum.",
-        headings.SOFTMAX,
-        lambda scores: scores / scores.sum(),
-    ),
-    Mistake(
-        "divided-by-length",
-        "The powers are divided by how many there are, and not by their sum.",
-        headings.SOFTMAX,
-        lambda scores: (scores - scores.amax()).exp() / len(scores),
-    ),
-    Mistake(
-        "plain-divided-by-length",
-        "The powers are divided by how many there are, and not by their sum.",
-        headings.SOFTMAX,
-        lambda scores: scores.exp() / len(scores),
-    ),
-    Mistake("plain-no-sum", "The powers are not divided by their sum.", headings.SOFTMAX, lambda scores: scores.exp()),
-    Mistake(
         "largest-size",
         "The largest size is taken off, not the maximum: below 0 the score that is farthest from 0 is the smallest.",
         headings.OVERFLOW,
@@ -135,13 +106,6 @@ SOFTMAX_MISTAKES = (
         "it overflows, and of a hidden word -inf is taken off.",
         headings.OVERFLOW,
         lambda scores: softmax_after_subtracting(scores.float(), scores.float().amin()).double(),
-    ),
-    Mistake("sign", "The smallest score gets the largest share.", headings.SOFTMAX, lambda scores: softmax(-scores)),
-    Mistake(
-        "logarithm",
-        "These are the logarithms of the shares.",
-        headings.SOFTMAX,
-        lambda scores: torch.log_softmax(scores, -1),
     ),
 )
 

@@ -27,11 +27,6 @@ def ties_down(size: Tensor) -> Tensor:
     return sum((size > midpoint).int() for midpoint in midpoints())
 
 
-def ties_to_odd(size: Tensor) -> Tensor:
-    ways = [(size > midpoint) if i % 2 else (size >= midpoint) for i, midpoint in enumerate(midpoints())]
-    return sum(way.int() for way in ways)
-
-
 def truncated(size: Tensor) -> Tensor:
     return sum((size >= magnitude).int() for magnitude in MAGNITUDES[1:])
 
@@ -63,12 +58,6 @@ ENCODE_MISTAKES = (
         "the even code.",
         headings.E2M1,
         partial(encode, rounded_by=ties_down),
-    ),
-    Mistake(
-        "ties-to-odd",
-        "A number in the middle goes to the odd code, and the even one is wanted.",
-        headings.E2M1,
-        partial(encode, rounded_by=ties_to_odd),
     ),
     Mistake(
         "truncated",
@@ -126,22 +115,10 @@ DECODE_MISTAKES = (
         decode_from(0, 1, 2, 3, 4, 6, 8, 12),
     ),
     Mistake(
-        "even-steps",
-        "The marks lie one half apart everywhere, as if the code were a whole number.",
-        headings.BIT_FIELDS,
-        decode_from(0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5),
-    ),
-    Mistake(
         "no-sign",
         "The sign is lost: codes from 8 on are negative.",
         headings.BIT_FIELDS,
         lambda codes: decode(codes & 7),
-    ),
-    Mistake(
-        "complement",
-        "Codes from 8 on are read as two's complement. They are those from 0 on with a minus.",
-        headings.BIT_FIELDS,
-        lambda codes: torch.where(codes < 8, decode(codes), -decode((16 - codes.int()).clamp(max=7))),
     ),
     Mistake(
         "without-minus-zero",
@@ -177,11 +154,4 @@ PACK_MISTAKES = (
         headings.NVFP4,
         lambda codes: codes[..., ::2] | codes[..., 1::2],
     ),
-    Mistake(
-        "by-three",
-        "The second code is shifted by three bits, and a code has four.",
-        headings.NVFP4,
-        lambda codes: codes[..., ::2] | codes[..., 1::2] << 3,
-    ),
-    Mistake("first-alone", "Only every second code is there.", headings.NVFP4, lambda codes: codes[..., ::2]),
 )

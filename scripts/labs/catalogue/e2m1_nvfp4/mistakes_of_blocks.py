@@ -100,13 +100,6 @@ QUANTIZE_MISTAKES = (
         partial(quantize, tensor_divisor=448),
     ),
     Mistake(
-        "reach-6",
-        "The tensor's scale is the largest magnitude over 6. It is over 448 · 6, so that the scales of blocks "
-        "reach to the end of E4M3.",
-        headings.NVFP4,
-        partial(quantize, tensor_divisor=6),
-    ),
-    Mistake(
         "scale-not-divided",
         "The scale of a block is its largest magnitude over 6 alone: it is over the tensor's scale, too, since whoever "
         "reads it multiplies by both.",
@@ -168,18 +161,6 @@ DEQUANTIZE_MISTAKES = (
         "The tensor's scale is never multiplied in.",
         headings.NVFP4,
         scaled_by(lambda scales, tensor_scale: scales),
-    ),
-    Mistake(
-        "no-scale",
-        "The scales of the blocks are never multiplied in.",
-        headings.NVFP4,
-        scaled_by(lambda scales, tensor_scale: torch.ones_like(scales) * tensor_scale),
-    ),
-    Mistake(
-        "divided",
-        "It is divided by the tensor's scale, and quantize has done that: multiply on the way back.",
-        headings.NVFP4,
-        scaled_by(lambda scales, tensor_scale: scales / tensor_scale),
     ),
     Mistake(
         "bytes-as-numbers",

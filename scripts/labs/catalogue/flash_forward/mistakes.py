@@ -19,7 +19,6 @@ from scripts.labs.catalogue.flash_forward.wrong_implementations import (
     only_first_head_written,
     only_first_query_block_written,
     rescale_factor,
-    softmax_per_block,
 )
 from scripts.labs.lab import Mistake
 
@@ -69,12 +68,6 @@ MISTAKES = (
         "The accumulator is divided in the loop, and once more at the end: divide once, after the loop.",
         headings.ACCUMULATOR,
         blockwise(divided_each_block=True),
-    ),
-    Mistake(
-        "softmax-per-block",
-        "Softmax is taken of each block by itself, so the shares of each block add up to 1.",
-        headings.SOFTMAX_PER_BLOCK,
-        softmax_per_block,
     ),
     Mistake(
         "first-block-only",
@@ -144,22 +137,10 @@ MISTAKES = (
         lambda q, k, v: flash(q, first_head_repeated(k), first_head_repeated(v)),
     ),
     Mistake(
-        "values-of-the-first-head",
-        "Every head reads the values of the first one.",
-        headings.KEY_LOOP,
-        lambda q, k, v: flash(q, k, first_head_repeated(v)),
-    ),
-    Mistake(
         "exponentials-in-fp16",
         "The exponentials are rounded to FP16, although the values are FP32: give tl.dot the values' own type.",
         headings.FLASH_KERNEL,
         blockwise(fp16_exponentials=True),
-    ),
-    Mistake(
-        "accumulator-in-fp16",
-        "The accumulator is kept in FP16, and so each block's share is rounded away a little: keep it in FP32.",
-        headings.FLASH_KERNEL,
-        blockwise(after_block=lambda accumulator: accumulator.half().to(accumulator.dtype)),
     ),
     Mistake(
         "overflow",

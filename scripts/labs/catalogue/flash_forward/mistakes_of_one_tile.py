@@ -14,7 +14,6 @@ from scripts.labs.catalogue.flash_forward.wrong_implementations import (
     in_fp32,
     not_transposed,
     old_maximum_subtracted,
-    output_tiles_transposed,
     with_lse,
 )
 from scripts.labs.lab import Mistake
@@ -26,12 +25,6 @@ ONE_TILE_MISTAKES = (
         "The scores are not divided by √d: multiply them by scale.",
         headings.SCALE,
         lambda q, k, v: flash(q * q.shape[-1] ** 0.5, k, v),
-    ),
-    Mistake(
-        "scaled-twice",
-        "The scores are divided by √d twice: scale the queries or the scores, not both.",
-        headings.SCALE,
-        lambda q, k, v: flash(q / q.shape[-1] ** 0.5, k, v),
     ),
     Mistake(
         "not-divided",
@@ -73,12 +66,6 @@ ONE_TILE_MISTAKES = (
         headings.RUNNING_MAX,
         old_maximum_subtracted,
     ),
-    Mistake(
-        "output-tiles-transposed",
-        "The output lies on its side: rows and columns have changed places where it is stored.",
-        headings.FLASH_KERNEL,
-        output_tiles_transposed,
-    ),
     Mistake("powers-of-two", BASE_TWO, headings.TILES, base_two(torch.log)),
     Mistake("powers-of-two-and-log2", BASE_TWO, headings.TILES, base_two(torch.log2)),
     Mistake(
@@ -98,12 +85,6 @@ ONE_TILE_MISTAKES = (
         "The output is right, but lse holds the logarithm of the sum alone: the maximum belongs to it.",
         headings.LSE,
         with_lse(lambda largest, total: total.log()),
-    ),
-    Mistake(
-        "lse-without-logarithm",
-        "The output is right, but to lse the sum itself is added, not its logarithm.",
-        headings.LSE,
-        with_lse(lambda largest, total: largest + total),
     ),
     Mistake(
         "lse-in-base-two",

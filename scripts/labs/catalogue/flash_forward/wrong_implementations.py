@@ -35,7 +35,6 @@ def blockwise(
     subtracted: Callable = lambda block_max, new_max: new_max,
     fp16_exponentials: bool = False,
     divided_each_block: bool = False,
-    after_block: Callable = lambda accumulator: accumulator,
     output_of: Callable = divided_by_sum,
 ) -> Callable[..., OutputAndLse]:
     """Attention block by block, with one thing in the loop changed.
@@ -45,7 +44,7 @@ def blockwise(
     subtracted: from the block's scores, a function of the block's maximum and the new one
     fp16_exponentials: whether they are rounded to FP16
     divided_each_block: whether the accumulator is divided after each block
-    output_of: the output, a function of accumulator and sum   after_block: what becomes of the accumulator
+    output_of: the output, a function of accumulator and sum
     """
 
     def implementation(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
@@ -60,7 +59,7 @@ def blockwise(
             exponentials = exponentials.half().to(exponentials.dtype) if fp16_exponentials else exponentials
             factor = (accumulator_factor or sum_factor)(running_max, new_max)
             accumulator = factor[..., None] * accumulator + exponentials @ widen(values)
-            accumulator = after_block(accumulator / running_sum[..., None] if divided_each_block else accumulator)
+            accumulator = accumulator / running_sum[..., None] if divided_each_block else accumulator
             running_max = new_max
         return output_of(accumulator, running_sum), running_max + running_sum.log()
 
@@ -114,22 +113,11 @@ def old_maximum_subtracted(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
     return torch.full_like(out, torch.nan), torch.full_like(lse, INF)
 
 
-def output_tiles_transposed(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
-    """Each tile of the output is stored on its side, which fits if it has as many rows as columns."""
-    out, lse = flash(q, k, v)
-    return torch.cat([each.mT for each in out.split(BLOCK, -2)], -2), lse
-
-
 def blocks_overlap(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
     """The first places of a block are its number, not its number times the block."""
     out, lse = flash(q, k, v)
     unwritten = torch.arange(q.shape[-2]) >= BLOCK - (-q.shape[-2] // BLOCK) - 1
     return out.masked_fill(unwritten[:, None], torch.nan), lse.masked_fill(unwritten, torch.nan)
-
-
-def softmax_per_block(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
-    pairs = zip(k.split(BLOCK, -2), v.split(BLOCK, -2), strict=True)
-    return sum(flash(q, *each)[0] for each in pairs), flash(q, k, v)[1]
 
 
 def only_first_query_block_written(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:

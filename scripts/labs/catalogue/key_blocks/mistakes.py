@@ -39,12 +39,6 @@ def wrong_axis(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return (scores / q.shape[1] ** 0.5).softmax(-1) @ v
 
 
-def values_along_rows(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Each tile of values is summed along its rows instead of down its columns."""
-    block_weights = scaled_scores(q, k).softmax(-1).split(BLOCK, 1)
-    return sum(weights * values.sum(1) for weights, values in zip(block_weights, blocks(v), strict=True))
-
-
 def softmax_per_block(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return sum(attention(q, keys, values) for keys, values in zip(blocks(k), blocks(v), strict=True))
 
@@ -89,18 +83,6 @@ MISTAKES = (
         headings.SCALE,
         lambda q, k, v: attention(q * q.shape[1] ** 0.5, k, v),
     ),
-    Mistake(
-        "scaled-twice",
-        "The scores are divided by √d twice.",
-        headings.SCALE,
-        lambda q, k, v: attention(q / q.shape[1] ** 0.5, k, v),
-    ),
-    Mistake(
-        "keys-blended",
-        "The shares blend the keys, and the values are wanted.",
-        headings.BLOCK_KERNEL,
-        lambda q, k, v: attention(q, k, k),
-    ),
     Mistake("not-divided", "The exponentials are never divided by their sum.", headings.SOFTMAX, not_divided),
     Mistake(
         "wrong-axis",
@@ -109,23 +91,10 @@ MISTAKES = (
         wrong_axis,
     ),
     Mistake(
-        "values-along-rows",
-        "The values are summed along the rows of the tile, and the output is summed down its columns: axis 0.",
-        headings.BLOCK_OF_SCORES,
-        values_along_rows,
-    ),
-    Mistake(
         "shares-in-fp16",
         "The shares are rounded to FP16 before they meet the values: keep all arithmetic in FP32.",
         headings.SOFTMAX,
         lambda q, k, v: scaled_scores(q, k).softmax(-1).half().to(v.dtype) @ v,
-    ),
-    Mistake("copies-the-query", "The output is the query itself.", headings.SOFTMAX, lambda q, k, v: q),
-    Mistake(
-        "equal-shares",
-        "Every key has the same share: the output is the plain mean of the values.",
-        headings.SOFTMAX,
-        lambda q, k, v: v.mean(0).expand_as(q),
     ),
     Mistake(
         "powers-of-two",
@@ -144,12 +113,6 @@ MISTAKES = (
         "Only the first row of the output is written: where a program stores depends on its number.",
         headings.ONE_HEAD,
         lambda q, k, v: attention(q, k, v).masked_fill(torch.arange(len(q))[:, None] > 0, torch.nan),
-    ),
-    Mistake(
-        "all-write-the-first-row",
-        "Every program stores its output in the first row: go to the row of its own query.",
-        headings.ONE_HEAD,
-        lambda q, k, v: torch.cat([attention(q[-1:], k, v), torch.full_like(q[1:], torch.nan)]),
     ),
     Mistake(
         "first-block-only",
@@ -188,12 +151,6 @@ MISTAKES = (
         "only below one maximum.",
         headings.SOFTMAX_PER_BLOCK,
         maximum_per_block,
-    ),
-    Mistake(
-        "output-in-fp16",
-        "The output is rounded to FP16 before it is stored.",
-        headings.BLOCK_KERNEL,
-        lambda q, k, v: attention(q, k, v).half().to(q.dtype),
     ),
     Mistake(
         "softmax-per-block",

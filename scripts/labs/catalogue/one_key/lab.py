@@ -162,18 +162,6 @@ MISTAKES = (
     ),
     Mistake("no-sum", "The powers are not divided by their sum.", headings.SOFTMAX, no_sum),
     Mistake(
-        "base-two",
-        "These are powers of 2, and powers of e are wanted: tl.exp, not tl.exp2.",
-        headings.SOFTMAX,
-        lambda q, k, v: attention(q * math.log(2), k, v),
-    ),
-    Mistake(
-        "no-softmax",
-        "The scores themselves are used as shares: softmax is missing.",
-        headings.ONE_HEAD,
-        lambda q, k, v: scores_of(q, k) @ v,
-    ),
-    Mistake(
         "keys-blended",
         "The shares blend the keys: the second loop has to read v, with the strides of v.",
         headings.ONE_HEAD,
@@ -196,12 +184,6 @@ MISTAKES = (
         "The last key is left out: of seq_k keys the last has number seq_k - 1, and range(seq_k) ends there.",
         headings.ONE_HEAD,
         lambda q, k, v: attention(q, k[:, :-1], v[:, :-1]),
-    ),
-    Mistake(
-        "first-key-missing",
-        "The first key is left out: keys are counted from 0.",
-        headings.ONE_HEAD,
-        lambda q, k, v: attention(q, k[:, 1:], v[:, 1:]),
     ),
     Mistake(
         "first-query-repeated",
@@ -228,22 +210,10 @@ MISTAKES = (
         lambda q, k, v: attention(q, k, v[:1].expand_as(v)),
     ),
     Mistake(
-        "keys-and-values-of-first-head",
-        "Every head has the keys and values of the first one: k_head_stride and v_head_stride are missing.",
-        headings.LIBRARY_KERNEL,
-        lambda q, k, v: attention(q, k[:1].expand_as(k), v[:1].expand_as(v)),
-    ),
-    Mistake(
         "first-head-only",
         "Only the first head is written: out_head_stride times the head is missing, or too few programs run.",
         headings.LIBRARY_KERNEL,
         only_written_where(lambda head, query: (head == 0) & (query >= 0)),
-    ),
-    Mistake(
-        "first-query-only",
-        "Only the first query of each head is written: out_row_stride times the number of the query is missing.",
-        headings.LIBRARY_KERNEL,
-        only_written_where(lambda head, query: (head >= 0) & (query == 0)),
     ),
     Mistake(
         "one-row-only",

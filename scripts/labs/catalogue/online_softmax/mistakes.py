@@ -121,46 +121,14 @@ def block_divided_early(running_max, running_sum, accumulator, scores, values) -
     return merge(running_max, running_sum, accumulator, block_max, block_sum, divided_blend)
 
 
-def block_sum_averaged(running_max, running_sum, accumulator, scores, values) -> State:
-    block_max, block_sum, block_blend = block_state(scores, values)
-    return merge(running_max, running_sum, accumulator, block_max, block_sum / scores.shape[1], block_blend)
-
-
-def both_in_fp16(running_max, running_sum, accumulator, scores, values) -> State:
-    block_max, block_sum, _ = block_state(scores, values)
-    exponentials = exp_below(scores, block_max[:, None])
-    blend = (exponentials.half() @ values.half()).to(exponentials.dtype)
-    return merge(running_max, running_sum, accumulator, block_max, block_sum, blend)
-
-
 EMPTY_MISTAKES = (
     Mistake("swapped", MAX_AND_SUM_SWAPPED, headings.MERGING, max_and_sum_swapped(empty)),
-    Mistake(
-        "maximum-finite",
-        "The maximum of nothing is a very negative number. It has to be minus infinity, which is below every score "
-        "and says that nothing was read.",
-        headings.MERGING,
-        lambda rows, d: (torch.full((rows,), -1e30), *empty(rows, d)[1:]),
-    ),
-    Mistake(
-        "maximum-finite-9",
-        "The maximum of nothing is a very negative number. It has to be minus infinity, which is below every score "
-        "and says that nothing was read.",
-        headings.MERGING,
-        lambda rows, d: (torch.full((rows,), -1e9), *empty(rows, d)[1:]),
-    ),
     Mistake(
         "maximum-zero",
         "The maximum of nothing is taken for 0: where all scores of a row are negative, 0 would stay, although it is "
         "no score of the row.",
         headings.MERGING,
         lambda rows, d: (torch.zeros(rows), *empty(rows, d)[1:]),
-    ),
-    Mistake(
-        "sum-one",
-        "The sum of nothing is taken for 1.",
-        headings.MERGING,
-        lambda rows, d: (empty(rows, d)[0], torch.ones(rows), torch.zeros(rows, d)),
     ),
 )
 UPDATE_MISTAKES = (
@@ -172,19 +140,10 @@ UPDATE_MISTAKES = (
         block_divided_early,
     ),
     Mistake(
-        "block-sum-averaged",
-        "The mean of the block's exponentials is added, and their sum is wanted.",
-        headings.RUNNING_MAX,
-        block_sum_averaged,
-    ),
-    Mistake(
         "plain-exponentials",
         "The block's exponentials are taken of the scores as they are: take the new maximum off first.",
         headings.RUNNING_MAX,
         update_with(rescale_factor(0), block_factor=lambda old, block, new: block.exp()),
-    ),
-    Mistake(
-        "both-in-fp16", "Exponentials and values meet in FP16: keep a state in FP32.", headings.RESCALING, both_in_fp16
     ),
     Mistake("not-rescaled", NOT_RESCALED, headings.RUNNING_MAX, update_with(factor_one)),
     Mistake(
@@ -218,28 +177,12 @@ UPDATE_MISTAKES = (
         ),
     ),
     Mistake(
-        "old-maximum",
-        "The maximum never moves: the larger of the old one and the block's is wanted.",
-        headings.RUNNING_MAX,
-        update_with(
-            factor_one,
-            block_factor=lambda old, block, new: (block - old).exp(),
-            new_maximum=lambda old, block, new: old,
-        ),
-    ),
-    Mistake(
         "block-alone",
         "This is the state of the block alone: what was read before is forgotten.",
         headings.RUNNING_MAX,
         lambda running_max, running_sum, accumulator, scores, values: block_state(scores, values),
     ),
     Mistake("divided-early", DIVIDED_EARLY, headings.ACCUMULATOR, divided_early(update)),
-    Mistake(
-        "nothing-changes",
-        "The state comes back as it was: the block is never added.",
-        headings.RUNNING_MAX,
-        lambda running_max, running_sum, accumulator, scores, values: (running_max, running_sum, accumulator),
-    ),
     Mistake(
         "one-maximum-for-all-rows",
         "The maximum of the block is taken over all rows, and each row has its own: scores.amax(1).",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
 
 from scripts.labs.catalogue import headings
 from scripts.labs.catalogue.online_softmax.mistakes import (
@@ -21,7 +20,7 @@ from scripts.labs.catalogue.online_softmax.reference import finish, merge
 from scripts.labs.lab import Mistake
 
 
-def merge_with(factor_a, factor_b, accumulator_factors=None, new_maximum=torch.maximum):
+def merge_with(factor_a, factor_b, accumulator_factors=None):
     """A merge with other factors, each a function of a's maximum, b's and the larger of both."""
 
     def implementation(max_a, sum_a, accumulator_a, max_b, sum_b, accumulator_b):
@@ -29,7 +28,7 @@ def merge_with(factor_a, factor_b, accumulator_factors=None, new_maximum=torch.m
         blend_a, blend_b = accumulator_factors or (factor_a, factor_b)
         total = factor_a(*maxima) * sum_a + factor_b(*maxima) * sum_b
         blend = blend_a(*maxima)[:, None] * accumulator_a + blend_b(*maxima)[:, None] * accumulator_b
-        return new_maximum(max_a, max_b), total, blend
+        return maxima[2], total, blend
 
     return implementation
 
@@ -62,12 +61,6 @@ MERGE_MISTAKES = (
         merge_with(factor_one, rescale_factor(1)),
     ),
     Mistake(
-        "factors-swapped",
-        "The two factors have changed places: each state shrinks by e^(its own maximum - the larger one).",
-        headings.MERGING,
-        merge_with(rescale_factor(1), rescale_factor(0)),
-    ),
-    Mistake(
         "accumulators-not-rescaled",
         ONLY_ONE_RESCALED.format("accumulator", "sum"),
         headings.ACCUMULATOR,
@@ -79,12 +72,6 @@ MERGE_MISTAKES = (
         headings.MERGING,
         merge_with(lambda a, b, new: (new - a).exp(), lambda a, b, new: (new - b).exp()),
     ),
-    Mistake(
-        "maxima-added",
-        "The maxima are added. They are compared, and the larger one stays.",
-        headings.MERGING,
-        merge_with(rescale_factor(0), rescale_factor(1), new_maximum=torch.add),
-    ),
     Mistake("divided-early", DIVIDED_EARLY, headings.ACCUMULATOR, divided_early(merge)),
     Mistake(
         "both-empty",
@@ -95,29 +82,16 @@ MERGE_MISTAKES = (
 )
 
 
-def outputs(running_max, running_sum, accumulator) -> Tensor:
-    return finish(running_max, running_sum, accumulator)[0]
+def finish_with_lse(lse):
+    """A right output beside another lse, of the maximum and the sum."""
+
+    def implementation(running_max, running_sum, accumulator):
+        return finish(running_max, running_sum, accumulator)[0], lse(running_max, running_sum)
+
+    return implementation
 
 
 FINISH_MISTAKES = (
-    Mistake(
-        "divided-by-maximum",
-        "The accumulator is divided by the maximum, and the sum is wanted.",
-        headings.ACCUMULATOR,
-        lambda running_max, running_sum, accumulator: (
-            accumulator / running_max[:, None],
-            running_max + running_sum.log(),
-        ),
-    ),
-    Mistake(
-        "logarithm-taken-off",
-        "The logarithm of the sum is taken off the maximum, and it is to be added.",
-        headings.MERGING,
-        lambda running_max, running_sum, accumulator: (
-            outputs(running_max, running_sum, accumulator),
-            running_max - running_sum.log(),
-        ),
-    ),
     Mistake(
         "not-divided",
         "The accumulator is not divided by the sum.",
@@ -128,37 +102,19 @@ FINISH_MISTAKES = (
         "sum-alone",
         "The log-sum-exp is the logarithm of the sum alone: the maximum that was taken off has to be added again.",
         headings.MERGING,
-        lambda running_max, running_sum, accumulator: (
-            outputs(running_max, running_sum, accumulator),
-            running_sum.log(),
-        ),
-    ),
-    Mistake(
-        "no-logarithm",
-        "The maximum and the sum are added, and it is the logarithm of the sum that belongs to the maximum.",
-        headings.MERGING,
-        lambda running_max, running_sum, accumulator: (
-            outputs(running_max, running_sum, accumulator),
-            running_max + running_sum,
-        ),
+        finish_with_lse(lambda maximum, total: total.log()),
     ),
     Mistake(
         "base-two",
         "The logarithm is the one to the base 2, and the natural one is wanted.",
         headings.MERGING,
-        lambda running_max, running_sum, accumulator: (
-            outputs(running_max, running_sum, accumulator),
-            running_max + running_sum.log2(),
-        ),
+        finish_with_lse(lambda maximum, total: maximum + total.log2()),
     ),
     Mistake(
         "overflowing",
         "The maximum is put back before the logarithm is taken, and e to the power of a large maximum is infinite.",
         headings.OVERFLOW,
-        lambda running_max, running_sum, accumulator: (
-            outputs(running_max, running_sum, accumulator),
-            (running_max.float().exp() * running_sum.float()).log().to(running_max.dtype),
-        ),
+        finish_with_lse(lambda maximum, total: (maximum.float().exp() * total.float()).log().to(maximum.dtype)),
     ),
     Mistake(
         "nothing-seen",

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from scripts.labs.catalogue import headings
 from scripts.labs.catalogue.paged_decode.reference import merge_pieces
-from scripts.labs.lab import Mistake, widen
+from scripts.labs.lab import Mistake
 
 
 def merge_with_weights(implementation, lse=None):
@@ -60,22 +60,10 @@ MERGE_MISTAKES = (
         merge_with_weights(lambda part_lse: torch.full_like(part_lse, 1 / part_lse.shape[1])),
     ),
     Mistake(
-        "added",
-        "The pieces are added up: their weights must add up to 1.",
-        headings.SPLIT,
-        merge_with_weights(torch.ones_like),
-    ),
-    Mistake(
         "not-divided",
         "The weights are not divided by their sum.",
         headings.MERGING,
         merge_with_weights(undivided_weights),
-    ),
-    Mistake(
-        "weighed-by-lse",
-        "The pieces are weighed by lse itself: by exp of it, as scores are.",
-        headings.MERGING,
-        merge_with_weights(lambda part_lse: part_lse / part_lse.sum(1, keepdim=True)),
     ),
     Mistake(
         "base-two",
@@ -88,18 +76,6 @@ MERGE_MISTAKES = (
         "The lse of all is the largest lse: the logarithm of the sum of the weights belongs to it.",
         headings.MERGING,
         merge_with_weights(softmax_weights, lambda part_lse: part_lse.amax(1)),
-    ),
-    Mistake(
-        "lse-added",
-        "The lse of the pieces are added up: their powers are, and the logarithm is taken of that.",
-        headings.MERGING,
-        merge_with_weights(softmax_weights, lambda part_lse: part_lse.sum(1)),
-    ),
-    Mistake(
-        "last-piece-missing",
-        "The last piece is left out.",
-        headings.SPLIT,
-        lambda part_out, part_lse: merge_pieces(part_out[:, :-1], part_lse[:, :-1]),
     ),
     Mistake(
         "overflow",
@@ -119,13 +95,4 @@ MERGE_MISTAKES = (
         ),
     ),
     Mistake("empty-sequence", EMPTY_SEQUENCE, headings.MERGING, empty_sequence_lse_nan),
-    Mistake(
-        "rounded",
-        "The sum of the pieces is rounded to FP16 on the way: keep it in FP32, also where the output is not.",
-        headings.MERGING,
-        lambda part_out, part_lse: (
-            merge_pieces(part_out.half(), part_lse)[0].half().to(widen(part_out).dtype),
-            merge_pieces(part_out, part_lse)[1],
-        ),
-    ),
 )

@@ -48,10 +48,6 @@ def values_not_masked(q, keys, values, page_table, lengths, scale, splits):
     return outs, lses
 
 
-def every_piece_whole_sequence(length: int, page_size: int, splits: int) -> list[range]:
-    return [range(length)] * splits
-
-
 def pages_per_piece_rounded_down(length: int, page_size: int, splits: int) -> list[range]:
     share = -(-length // page_size) // splits * page_size
     return [range(min(i * share, length), min((i + 1) * share, length)) for i in range(splits)]
@@ -59,11 +55,6 @@ def pages_per_piece_rounded_down(length: int, page_size: int, splits: int) -> li
 
 def first_piece_repeated(length: int, page_size: int, splits: int) -> list[range]:
     return [pieces(length, page_size, splits)[0]] * splits
-
-
-def only_last_page_of_piece(length: int, page_size: int, splits: int) -> list[range]:
-    right_pieces = pieces(length, page_size, splits)
-    return [range(max(each.start, (each.stop - 1) // page_size * page_size), each.stop) for each in right_pieces]
 
 
 def not_divided(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
@@ -120,20 +111,6 @@ def not_rescaled(scores: Tensor, values: Tensor, page_size: int) -> tuple[Tensor
     return weights @ values / weights.sum(), scores.amax() + weights.sum().log()
 
 
-def only_one_rescaled(of_sum: bool):
-    """Only the sum, or only the blend, is made less when the maximum moves."""
-
-    def implementation(scores: Tensor, values: Tensor, page_size: int) -> tuple[Tensor, Tensor]:
-        out, lse = attend(scores, values)
-        if not len(scores):
-            return out, lse
-        wrong = not_rescaled(scores, values, page_size)
-        wrong_sum, right_sum = (wrong[1] - scores.amax()).exp(), (lse - scores.amax()).exp()
-        return (wrong[0] * wrong_sum / right_sum, lse) if of_sum else (out * right_sum / wrong_sum, wrong[1])
-
-    return implementation
-
-
 def maximum_from_zero(empty_sum: float):
     """The maximum begins at 0, in FP32; ``empty_sum`` stands for a sum of 0."""
 
@@ -158,15 +135,6 @@ def last_partial_page_missing(length: int, page_size: int, splits: int) -> list[
 def pieces_to_end_of_sequence(length: int, page_size: int, splits: int) -> list[range]:
     """Without tl.minimum: each piece has its share of pages, and the last runs on into pages of others."""
     return [range(piece.start, length) for piece in pieces(length, page_size, splits)]
-
-
-def page_table_ignored_for_values(q, keys, values, page_table, lengths, scale, splits):
-    """The page table is asked for the keys alone."""
-
-    def read(pages: Tensor, table: Tensor, tokens: range) -> Tensor:
-        return (token_rows if pages is keys else page_table_ignored)(pages, table, tokens)
-
-    return decode_pieces(q, keys, values, page_table, lengths, scale, splits, read=read)
 
 
 def padding_counts_as_zero_scores(scores: Tensor, values: Tensor, page_size: int) -> tuple[Tensor, Tensor]:

@@ -47,18 +47,6 @@ CELLS_MISTAKES = (
         headings.STRIDES,
         lambda sizes, strides: cells(sizes, strides[::-1]),
     ),
-    Mistake(
-        "sizes-as-strides",
-        "A step along an axis is as long as the axis has places: sizes and strides have changed roles.",
-        headings.STRIDES,
-        lambda sizes, strides: cells(sizes, sizes),
-    ),
-    Mistake(
-        "from-one",
-        "The first number lies in cell 1: cells are counted from 0.",
-        headings.STRIDES,
-        lambda sizes, strides: cells(sizes, strides) + 1,
-    ),
 )
 SPLIT_MISTAKES = (
     Mistake(
@@ -115,12 +103,6 @@ SPLIT_MISTAKES += (
         headings.STRIDES,
         split_heads_with_strides(lambda x, d: (x.stride(0), d * x.stride(1), x.stride(1))),
     ),
-    Mistake(
-        "steps-of-heads",
-        "The step from head to head is as many numbers as there are heads, and it is as many as a head has: D / heads.",
-        headings.STRIDES,
-        split_heads_with_strides(lambda x, d: (x.shape[1] // d * x.stride(1), x.stride(0), x.stride(1))),
-    ),
 )
 JOINED_MISTAKES = (
     Mistake(
@@ -128,18 +110,6 @@ JOINED_MISTAKES = (
         "The inner stride is returned whether or not the outer step fits.",
         headings.STRIDES,
         lambda sizes, strides: torch.tensor(strides[1]),
-    ),
-    Mistake(
-        "never",
-        "It says of axes that can be joined that they cannot be.",
-        headings.STRIDES,
-        lambda sizes, strides: torch.tensor(-1),
-    ),
-    Mistake(
-        "outer-stride",
-        "The outer stride is returned: the joined axis takes the small steps, those of the inner one.",
-        headings.STRIDES,
-        lambda sizes, strides: torch.tensor(strides[0]) if joined_stride(sizes, strides) >= 0 else torch.tensor(-1),
     ),
     Mistake(
         "outer-size",
@@ -171,18 +141,6 @@ JOINED_MISTAKES = (
         headings.STRIDES,
         lambda sizes, strides: torch.tensor(strides[1]) if sizes[1] == 1 else joined_stride(sizes, strides),
     ),
-    Mistake(
-        "axes-swapped",
-        "The axes have changed places: it is the outer step that must be as long as all of the inner axis.",
-        headings.STRIDES,
-        lambda sizes, strides: torch.tensor(strides[1] if strides[1] == sizes[0] * strides[0] else -1),
-    ),
-    Mistake(
-        "one-step-short",
-        "The outer stride is compared with the way to the inner axis's last place: the next row is one step further.",
-        headings.STRIDES,
-        lambda sizes, strides: torch.tensor(strides[1] if strides[0] == (sizes[1] - 1) * strides[1] else -1),
-    ),
 )
 MERGE_MISTAKES = (
     Mistake(
@@ -206,11 +164,5 @@ MERGE_MISTAKES = (
                 blends.shape, contiguous_strides(blends.shape)
             )
         ),
-    ),
-    Mistake(
-        "one-head",
-        "Every head is head 0.",
-        headings.STRIDES,
-        lambda blends: merge_heads(blends[:1].expand_as(blends)),
     ),
 )

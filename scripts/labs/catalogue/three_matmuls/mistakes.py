@@ -101,20 +101,6 @@ MISTAKES = (
         lambda q, k, v, causal, key_lengths: with_scores(divisor=float(q.shape[-1]))(q, k, v, causal, key_lengths),
     ),
     Mistake(
-        "scale-multiplied",
-        "The scores are multiplied by √d, and they are to be divided by it.",
-        headings.SCALE,
-        lambda q, k, v, causal, key_lengths: with_scores(divisor=q.shape[-1] ** -0.5)(q, k, v, causal, key_lengths),
-    ),
-    Mistake(
-        "shares-divided",
-        "The shares are divided by √d, and not the scores: that comes before softmax.",
-        headings.SCALE,
-        lambda q, k, v, causal, key_lengths: (
-            with_scores(divisor=1.0)(q, k, v, causal, key_lengths) / q.shape[-1] ** 0.5
-        ),
-    ),
-    Mistake(
         "all-heads-wide",
         "The scores are divided by the root of the width of all heads: d is the width of one, q.shape[-1].",
         headings.SCALE,
@@ -127,12 +113,6 @@ MISTAKES = (
         "Softmax runs down the columns: a row belongs to the word that asks, so it is dim=-1.",
         headings.SOFTMAX,
         softmax_over_columns,
-    ),
-    Mistake(
-        "no-softmax",
-        "The scores themselves are used as shares: softmax is missing.",
-        headings.SOFTMAX,
-        lambda q, k, v, causal, key_lengths: scores_of(q, k).masked_fill(~visible(q, k, causal, key_lengths), 0.0) @ v,
     ),
     Mistake(
         "keys-reshaped",
@@ -250,11 +230,5 @@ MISTAKES = (
         "A softmax by hand, and the maximum is not taken off first: e to the power of a large score is infinite.",
         headings.OVERFLOW,
         without_maximum,
-    ),
-    Mistake(
-        "values-alone",
-        "These are the rows of v: no share has touched them.",
-        headings.OUTPUT,
-        lambda q, k, v, causal, key_lengths: v if v.shape == q.shape else torch.zeros_like(q),
     ),
 )

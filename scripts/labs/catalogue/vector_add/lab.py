@@ -72,12 +72,7 @@ MISTAKES = (
     Mistake(
         "x-doubled", "The output is 2·x + y: it is y that counts twice.", headings.FIRST_KERNEL, lambda x, y: 2 * x + y
     ),
-    Mistake(
-        "both-doubled", "The output is 2·(x + y): only y counts twice.", headings.FIRST_KERNEL, lambda x, y: 2 * (x + y)
-    ),
     Mistake("copies-x", "The output is x alone: y is never added.", headings.FIRST_KERNEL, lambda x, y: x),
-    Mistake("x-twice", "The output is 3·x: both loads read x.", headings.FIRST_KERNEL, lambda x, y: 3 * x),
-    Mistake("difference", "The output is x - 2·y.", headings.FIRST_KERNEL, lambda x, y: x - 2 * y),
     Mistake(
         "same-block-of-y",
         "The places of y do not begin at the program's own block: every program reads the first block of y.",
@@ -85,24 +80,11 @@ MISTAKES = (
         lambda x, y: x + 2 * y[torch.arange(len(x)) % BLOCK],
     ),
     Mistake(
-        "one-number-per-block",
-        "Each program writes a single number: a program works on a row, place = first + tl.arange(0, BLOCK).",
-        headings.FIRST_KERNEL,
-        lambda x, y: with_nan(x + 2 * y, torch.arange(len(x)) % BLOCK > 0),
-    ),
-    Mistake(
         "in-fp16",
         "The sum is rounded to FP16: keep the type of what you load.",
         headings.FIRST_KERNEL,
         lambda x, y: (x + 2 * y).half().double(),
     ),
-    Mistake(
-        "in-fp16-from-the-start",
-        "x and y are rounded to FP16 before they are added: keep the type of what you load.",
-        headings.FIRST_KERNEL,
-        lambda x, y: (x.half() + 2 * y.half()).double(),
-    ),
-    Mistake("difference-of-y", "The output is 2·y - x.", headings.FIRST_KERNEL, lambda x, y: 2 * y - x),
 )
 
 TASKS = (
