@@ -45,7 +45,7 @@ def correct(board: Board) -> None:
     used, over = f"{one_key['of_budget']:.2f}", f"{zeros['of_budget']:,.0f}"
     board.step(
         f"{TESTED_HEADS} strokes for {TESTED_HEADS} heads, one of them crossed out: zeros. The "
-        f"mean error is {zeros['mean']:.4f}. The budget: 1.5 times the built-in attention's largest error, in each "
+        f"mean error is {zeros['mean']:.4f}. The budget: 1.5 times the largest error of PyTorch's own, in each "
         f"head. The largest here is {zeros['largest']:.2f}, {over} budgets, REJECTED. Ours needs {used} of the budget "
         "and passes."
     )
@@ -58,7 +58,7 @@ def correct(board: Board) -> None:
     board.write(x, 62, "zeros", 0.85)
     board.write(LEFT, 94, f"mean  {zeros['mean']:.4f}", 0.95, at="left")
     with board.withhold():
-        board.write(LEFT, 130, "budget = 1.5 · built-in's", 0.95, at="left")
+        board.write(LEFT, 130, "budget = 1.5 · PyTorch's", 0.95, at="left")
     with board.withhold():
         board.write(LEFT, 168, f"largest  {zeros['largest']:.2f}", 0.95, at="left")
     with board.withhold():
@@ -93,7 +93,6 @@ def slow(board: Board) -> None:
             board.write(350, y, text, 0.9, at="left")
     with board.withhold():
         board.write(14, 110, "1 SM:  1 million pairs", 0.9, at="left")
-    with board.withhold():
         board.write(14, 144, "2 million clocks a ms", 0.9, at="left")
     with board.withhold():
         _, _, end, _ = board.write(14, 184, f"→ {clocks:.0f} clocks a pair", 1.1, at="left")
@@ -105,9 +104,11 @@ def pairs(board: Board) -> None:
     clocks = worked.clocks_of_milliseconds(measured_milliseconds("one_key_attention", 128))
     times = [(2048 // d, d, measured_milliseconds("one_key_attention", d)) for d in (128, 256)]
     said = ", ".join(f"{heads} heads of {d}: {time:.0f} ms" for heads, d, time in times)
-    numbers, a_clock = 2 * worked.HEAD_DIM, cache_bytes_a_clock()
-    operations, sent = 2 * numbers, worked.BYTES * numbers
-    products = [f"2 · 2 · {worked.HEAD_DIM} = {operations}", f"/ {worked.FP32_FLOP_PER_CLOCK} = {worked.FP32_CLOCKS}"]
+    a_clock, sent = cache_bytes_a_clock(), worked.PAIR_BYTES
+    products = [
+        f"2 · 2 · {worked.HEAD_DIM} = {worked.PAIR_FLOP}",
+        f"/ {worked.FP32_FLOP_PER_CLOCK} = {worked.FP32_CLOCKS}",
+    ]
     memory = [f"2 · {worked.HEAD_DIM} · {worked.BYTES} = {sent}", f"/ {a_clock} = {sent / a_clock:.0f}"]
     board.step(
         f"Three bars on one scale. A pair's: {clocks:.0f} clocks. Multiply: {' '.join(products)}, a sliver, struck "
@@ -125,9 +126,9 @@ def pairs(board: Board) -> None:
         UNIT_YS[1:], (products, memory), (worked.FP32_CLOCKS, sent / a_clock), strict=True
     ):
         with board.withhold():
-            board.write(162, y, work, 0.85, at="left")
+            _, _, end, _ = board.write(162, y, work, 0.85, at="left")
         with board.withhold():
-            board.write(322, y, speed, 0.85, at="left")
+            board.write(end + 10, y, speed, 0.85, at="left")
             unit_bar(board, y, found / clocks)
             board.strike(10, y + 6, 88, y - 6)
     with board.withhold():
@@ -195,7 +196,7 @@ def load_store_unit(board: Board) -> None:
         board.write(COUNTS_X, 162, str(sum(steps)), 0.95)
     with board.withhold():
         board.write(14, 190, f"{places} / {threads} = {places // threads}", 0.85, at="left")
-        board.grid(150, 181, 1, places // threads, 18, 18)
+        board.grid(156, 181, 1, places // threads, 18, 18)
     with board.withhold():
         board.write(14, 222, f"2 · {sum(steps)} + 2 = {each}", 0.95, at="left")
         for warp in range(worked.WARPS):
@@ -221,7 +222,9 @@ def bill(board: Board) -> None:
         (f"/ {worked.LANES}", "places each"),
         (f"/ {worked.ALU_PER_CLOCK}", "a clock"),
     )
-    rows = ", ".join(f"{warps} warps: LSU {lsu[warps]}, ALU {alu[warps]:.0f}, time {clocks[warps]:.0f}" for warps in WARPS)
+    rows = ", ".join(
+        f"{warps} warps: LSU {lsu[warps]}, ALU {alu[warps]:.0f}, time {clocks[warps]:.0f}" for warps in WARPS
+    )
     said = " ".join(f"{number} ({name})" for number, name in factors)
     board.step(
         f"A table of clocks for a pair. {rows}. Beside it, tickets for key, row and loads: {eight} for each of eight "
