@@ -233,6 +233,22 @@ class Board:
             f'<g stroke="{OLD_INK_COLOUR}">{old}</g><g stroke="{NEW_INK_COLOUR}">{new}</g></g></svg>'
         )
 
+    def paper_steps(self) -> list[int]:
+        """The steps that have something on paper, to print before the lesson: the group ``printed``."""
+        return sorted({ink.step for ink in self.ink if ink.group == "printed"})
+
+    def paper_svg(self, step: int) -> str:
+        """What a step has on paper, as a picture that fills a printed page."""
+        paper = [ink for ink in self.ink if ink.group == "printed" and ink.step == step]
+        left, top, right, bottom = bounding_box([point for ink in paper for point in (ink.area[:2], ink.area[2:])])
+        box = f"{left - 4:.0f} {top - 4:.0f} {right - left + 8:.0f} {bottom - top + 8:.0f}"
+        strokes = "".join(ink.svg for ink in paper)
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}"><style>@page {{ size: landscape }}</style>'
+            f'<g fill="none" stroke="{OLD_INK_COLOUR}" stroke-width="2.2" stroke-linecap="round" '
+            f'stroke-linejoin="round">{strokes}</g></svg>'
+        )
+
     def wobble(self) -> float:
         return self.hand.uniform(-0.6, 0.6)
 

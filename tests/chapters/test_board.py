@@ -75,6 +75,19 @@ def test_answers_come_one_after_the_other():
     assert 0 == none < one < all_answers
 
 
+def test_what_is_on_paper_is_printed_alone():
+    board = Board()
+    board.step("a sum")
+    board.write(100, 40, "by hand")
+    with board.group("printed"):
+        board.box(40, 80, 200, 60)
+    board.step("nothing on paper")
+    assert board.paper_steps() == [1]
+    paper = ElementTree.fromstring(board.paper_svg(1))
+    assert paper.get("viewBox") == "36 75 208 69"  # a box is closed a pixel higher
+    assert len(paper.findall(".//{*}path")) == 1
+
+
 def test_what_runs_off_the_board_is_refused():
     board = example_board()
     with pytest.raises(OffTheBoard, match="step 2: far too long for its place runs off the board"):

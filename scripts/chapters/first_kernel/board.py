@@ -1,6 +1,6 @@
 """Sheet 5: a shelf, a loop without its loop, one row of scores, and one suspect after the other.
 
-What a teacher has drawn before the lesson is in the groups ``before``, ``vote`` and ``paper``.
+What a teacher has drawn before the lesson is in the groups ``before`` and ``vote``, what's on paper in ``printed``.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def draw_add(board: Board) -> None:
         f"{begin}, {rest} True, {BLOCK - rest} False."
     )
     board.erase(keep=STAYS)
-    with board.group("paper"):
+    with board.group("printed"):
         board.box(9, CODE_Y - 17, 304, 137)
         for i, text in enumerate(code()):
             board.write(18, CODE_Y + CODE_LINE * i, text, 0.75, at="left")
@@ -183,21 +183,19 @@ def draw_output(board: Board, y: float, row: ProgramRow) -> None:
 def draw_one_head(board: Board) -> None:
     row = program_row(QUERIES[1])
     board.step(
-        f"On a sheet of paper, program 1, query {list(QUERIES[1])}: a row of four places, all minus infinity; under "
+        f"Program 1, query {list(QUERIES[1])}: a row of four places, all minus infinity; under "
         f"it, key by key, the row after it, at last 1, 1, 2 and minus infinity. The exponentials, together "
         f"{row.total:.3f}, the shares {percents(row.shares)}, the values; the first share alone, among zeros, to be "
-        f"added up; the output {vector_text(row.output)}. Below, the shares of program 0, and over them, on a strip "
-        f"of paper, the kernel's first loop: {' '.join(turn())} At the foot, to stay: to write one place, a new row; "
-        "to read one, a sum."
+        f"added up; the output {vector_text(row.output)}. Below, the shares of program 0, and over them, on a strip of "
+        f"paper, the kernel's first loop: {' '.join(turn())} At the foot, to stay: to write one place, a new row; to "
+        "read one, a sum."
     )
     board.erase(keep=STAYS)
     first, line = ROW_YS[0], ROW_YS[1] - ROW_YS[0]
-    names = ["start", *(f"k {list(key)}" for key in worked.KEYS)]
-    board.box(9, 6, 462, 156)
+    names = ["k:", *(str(list(key)) for key in worked.KEYS)]
     for y, name in zip(ROW_YS, names, strict=True):
         board.write(LEFT - 12, y, name, 0.75, at="left")
     board.write(RESULT_X, first, f"q {list(QUERIES[1])}", 0.75, at="left")
-    board.write(RESULT_X, ROW_YS[-1], f"e^{{-1}} = {math.exp(-1):.3f}", 0.75, at="left")
     board.grid(107, first - line / 2, PADDED_KEYS, PADDED_KEYS, 60, line)
     board.write(LEFT - 12, VALUES_Y, "v", 0.85, at="left")
     values = [str(list(value)) for value in worked.VALUES]
@@ -225,8 +223,8 @@ def draw_one_head(board: Board) -> None:
         draw_output(board, VALUES_Y, row)
     with board.withhold(), board.group("room's"):
         room_row = program_row(QUERIES[0])
-        board.write(LEFT - 12, 194, f"program 0:  {percents(room_row.shares)}", 0.85, at="left")
-    with board.withhold(), board.group("loop"):
+        board.write(LEFT - 12, 194, f"0:  {percents(room_row.shares)}", 0.85, at="left")
+    with board.withhold(), board.group("printed"):
         board.erase_with_answer("room's")
         board.box(9, TURN_Y - 11, 462, 68)
         for i, text in enumerate(turn()):
@@ -247,11 +245,11 @@ def turn() -> tuple[str, ...]:
 def draw_padding(board: Board) -> None:
     wrong = program_row(QUERIES[1], padding=0.0)
     board.step(
-        "Below program 1's sheet the same row with 0 in its empty place, ringed: the exponentials add up to "
+        "Below program 1's row the same with 0 in its empty place, ringed: the exponentials add up to "
         f"{wrong.total:.3f}, the shares are {percents(wrong.shares)}, the last ringed, for nobody, the output "
         f"{vector_text(wrong.output)}."
     )
-    board.erase("loop", "room's")
+    board.erase("printed", "room's")
     write_places(board, WRONG_ROW_Y, [number_text(score) for score in wrong.scores])
     board.ring(PLACE_XS[-1], WRONG_ROW_Y, 34, 19)
     with board.withhold():
@@ -269,44 +267,27 @@ def draw_padding(board: Board) -> None:
 def draw_program(board: Board) -> None:
     warps, lanes = worked.WARPS, worked.LANES
     board.step(
-        f"One program, on paper: {warps} boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each "
-        f"multiplies one number of the key, so a warp has {lanes} products. Shuffles fold them to one; an arrow "
-        "leads from each warp into shared memory, 4 in; a dashed barrier; below the first warp a box that adds the "
-        "four, and from it an arrow into shared memory, 1 out; a second barrier, and arrows to a sum in each warp. "
-        "At the foot, to stay: they talk."
+        f"One program: {warps} boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each multiplies one "
+        "number of the key. Shuffles fold a warp's products to one sum; an arrow leads from each warp into shared "
+        "memory, 4 in; below it a dashed line, the barrier. At the foot, to stay: they talk."
     )
     board.erase(keep=STAYS)
     middles = [68 + 114 * warp for warp in range(warps)]
-    with board.group("paper"):
-        for x in middles:
-            board.box(x - 50, 27, 100, 26, str(lanes))
-            board.write(x, 65, f"{lanes} products", 0.8)
+    for x in middles:
+        board.box(x - 50, 40, 100, 30, str(lanes))
     with board.withhold():
-        board.write(240, 13, f"{warps} · {lanes} = {warps * lanes} threads", 0.9)
+        board.write(240, 20, f"{warps} · {lanes} = {warps * lanes} threads", 0.95)
     with board.withhold():
         for x in middles:
             for side in (-1, 1):
-                board.arrow(x + 50 * side, 85, x + 30 * side, 85)
-            board.write(x, 85, "shuffle", 0.75)
+                board.arrow(x + 50 * side, 88, x + 8 * side, 88)
+        board.write(middles[0], 108, "shuffle", 0.85)
     with board.withhold():
         for x in middles:
-            board.arrow(x, 94, x, 109)
-        board.box(18, 111, 442, 24, f"shared memory: {warps} in", 0.85)
+            board.arrow(x + 40, 100, x + 40, 136)
+        board.box(18, 140, 442, 30, f"shared memory: {warps} in", 0.95)
     with board.withhold():
-        draw_barrier(board, 145)
-        board.arrow(68, 137, 68, 153)
-        board.box(18, 155, 100, 24, f"adds {warps}", 0.85)
-        board.arrow(119, 167, 142, 167)
-        board.box(145, 155, 315, 24, "shared memory: 1 out", 0.85)
-    with board.withhold():
-        draw_barrier(board, 189)
-        for x in middles:
-            board.arrow(max(x, 165), 181, x if x > 165 else x + 24, 211)
-            board.write(x, 222, "sum", 0.9)
+        board.line((18, 196), (380, 196), dashed=True)
+        board.write(466, 196, "barrier", 0.9, at="right")
         with board.group("talk"):
             board.write(468, FOOT + 15, "they talk", 0.75, at="right")
-
-
-def draw_barrier(board: Board, y: float) -> None:
-    board.line((10, y), (418, y), dashed=True)
-    board.write(474, y, "barrier", 0.75, at="right")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from kernels.bench.cost import mb
 from scripts import records
 from scripts.chapters.board import Board
 from scripts.chapters.first_kernel import worked
@@ -16,12 +15,13 @@ TESTED_HEADS, TESTED_HEAD_OF_ZEROS = 32, 20
 STROKES_X, STROKE_GAP = 30, 13  # one stroke for each of them
 BAR_X, BAR_END, BAR_Y = 206, 456, 56  # the bar that would go on where the board ends
 AT_LEAST = 100  # times as long as the three lines
-SUSPECTS_X, SUSPECT_YS = 338, (96, 122, 148)
-TREE_YS, COUNTS_X = (41, 74, 107, 140), 200  # the levels of a sum, and where their instructions are counted
+UNIT_X, UNIT_WIDTH, UNIT_YS = 104, 320, (24, 62, 100)  # a pair's bar of clocks, and those of two units below it
+TREE_YS, COUNTS_X = (32, 66, 100, 134), 196  # the levels of a sum, and where their instructions are counted
 WALL_X = 352  # the load-store unit is a gap in it
-PAIR_X, BILL_Y = 238, (20, 44, 68)  # what all pairs cost, line by line
-BILL_BAR_Y, BILL_BAR_WIDTH = 84, 228
-CURVE_X, CURVE_Y, CURVE_WIDTH, CURVE_HEIGHT = 30, 140, 150, 84  # the clocks of a pair
+WARPS = (4, 8, 1)  # as they're tried
+TABLE_XS, TABLE_Y, TABLE_LINE = (38, 106, 174, 242), 22, 27  # warps, LSU, ALU, time
+SUMS_XS = {1: 14, 4: 170, 8: 330}  # where the ALU's clocks are added up
+CURVE_X, CURVE_Y, CURVE_WIDTH, CURVE_HEIGHT = 30, 150, 150, 84  # the clocks of a pair
 LONG, SHORT = a_pair_in_a_long_row.keys  # words
 FEWEST, HIGHEST = 256, 12  # words where the curve begins; times the clocks at SHORT where its axis ends
 
@@ -33,28 +33,32 @@ def measured_milliseconds(form: str, head_dim: int) -> float:
     return row["median"]
 
 
+def measured_clocks() -> dict[int, float]:
+    """For how many clocks of an SM a pair takes, by the warps of a program, at 512 words."""
+    wanted = {"n": 512, "head_dim": worked.HEAD_DIM}
+    return {row["warps"]: row["all"] for row in records.table("what_limits", "clocks") if wanted.items() <= row.items()}
+
+
 def draw_correctness(board: Board) -> None:
     errors = {row["form"]: row for row in records.table("first_kernel", "errors")}
     one_key, zeros = errors["one_key"], errors["one_head_of_zeros"]
     used, over = f"{one_key['of_budget']:.2f}", f"{zeros['of_budget']:,.0f}"
     board.step(
-        f"On a strip of paper {TESTED_HEADS} strokes for {TESTED_HEADS} heads, one of them crossed out: zeros. The "
-        f"mean error is {zeros['mean']:.4f}. The budget: 1.5 times the built-in attention's largest error, in each "
+        f"{TESTED_HEADS} strokes for {TESTED_HEADS} heads, one of them crossed out: zeros. The "
+        f"mean error is {zeros['mean']:.4f}. The budget: 1.5 times the largest error of PyTorch's own, in each "
         f"head. The largest here is {zeros['largest']:.2f}, {over} budgets, REJECTED. Ours needs {used} of the budget "
         "and passes."
     )
     board.erase(keep=STAYS)
-    with board.group("paper"):
-        board.box(18, 9, 427, 42)
-        for i in range(TESTED_HEADS):
-            x = STROKES_X + STROKE_GAP * i
-            board.line((x, 14), (x, 46), width=1.2)
+    for i in range(TESTED_HEADS):
+        x = STROKES_X + STROKE_GAP * i
+        board.line((x, 14), (x, 46), width=1.2)
     x = STROKES_X + STROKE_GAP * TESTED_HEAD_OF_ZEROS
     board.strike(x - 9, 42, x + 9, 18)
     board.write(x, 62, "zeros", 0.85)
     board.write(LEFT, 94, f"mean  {zeros['mean']:.4f}", 0.95, at="left")
     with board.withhold():
-        board.write(LEFT, 130, "budget = 1.5 · built-in's", 0.95, at="left")
+        board.write(LEFT, 130, "budget = 1.5 · PyTorch's", 0.95, at="left")
     with board.withhold():
         board.write(LEFT, 168, f"largest  {zeros['largest']:.2f}", 0.95, at="left")
     with board.withhold():
@@ -69,10 +73,12 @@ def draw_correctness(board: Board) -> None:
 def draw_slow(board: Board) -> None:
     one_key, lines = measured_milliseconds("one_key_attention", 128), measured_milliseconds("attention", 128)
     assert one_key > AT_LEAST * lines  # as the speech says
+    clocks = worked.clocks_of_milliseconds(one_key)
     board.step(
         f"Two times: PyTorch's three lines {lines:.2f} ms, with a dot for a bar, ours {one_key:.0f} ms, more than "
-        f"{AT_LEAST} times as long, whose bar runs to the end of the board and would go on. Below, two "
-        "suspects and room for a third."
+        f"{AT_LEAST} times as long, whose bar runs to the end of the board and would go on. On the right, two "
+        f"suspects, multiply and memory, and room for a third. On the left, one SM: 1 million pairs, 2 million clocks "
+        f"a millisecond, so {clocks:.0f} clocks a pair."
     )
     board.erase(keep=STAYS)
     board.write(14, 24, f"3 lines  {lines:.2f} ms", 0.95, at="left")
@@ -82,191 +88,187 @@ def draw_slow(board: Board) -> None:
         board.line((BAR_X, BAR_Y), (BAR_END - 12, BAR_Y), width=6)
         board.arrow(BAR_END - 12, BAR_Y, BAR_END + 10, BAR_Y)
         board.write(466, 26, f"> {AT_LEAST} times", 1.1, at="right")
-    with board.withhold(), board.group("suspects"):
-        for y, text in zip(SUSPECT_YS, ("1. how we read", "2. how much", "3."), strict=True):
-            board.write(SUSPECTS_X, y, text, 0.85, at="left")
+    with board.withhold():
+        for y, text in ((110, "1. multiply"), (144, "2. memory"), (178, "3.")):
+            board.write(350, y, text, 0.9, at="left")
+    with board.withhold():
+        board.write(14, 110, "1 SM:  1 million pairs", 0.9, at="left")
+        board.write(14, 144, "2 million clocks a ms", 0.9, at="left")
+    with board.withhold():
+        _, _, end, _ = board.write(14, 184, f"→ {clocks:.0f} clocks a pair", 1.1, at="left")
+        board.line((14, 200), (end, 200))
 
 
 def draw_pairs(board: Board) -> None:
-    """Two suspects are struck out, and the third one is found."""
-    one_key = measured_milliseconds("one_key_attention", 128)
-    times = [(2048 // d, d, measured_milliseconds("one_key_attention", d)) for d in (64, 128, 256)]
+    """Two suspects are struck out, and a pair has its price."""
+    clocks = worked.clocks_of_milliseconds(measured_milliseconds("one_key_attention", 128))
+    times = [(2048 // d, d, measured_milliseconds("one_key_attention", d)) for d in (128, 256)]
     said = ", ".join(f"{heads} heads of {d}: {time:.0f} ms" for heads, d, time in times)
-    (cache,) = [row["speed"] for row in records.table("l2_speed", "sizes") if row["size"] == 16]
-    needed, one = worked.requested_gigabytes() / cache, mb(worked.program_bytes())
+    a_clock, sent = cache_bytes_a_clock(), worked.PAIR_BYTES
+    products = [
+        f"2 · 2 · {worked.HEAD_DIM} = {worked.PAIR_FLOP}",
+        f"/ {worked.FP32_FLOP_PER_CLOCK} = {worked.FP32_CLOCKS}",
+    ]
+    memory = [f"2 · {worked.HEAD_DIM} · {worked.BYTES} = {sent}", f"/ {a_clock} = {sent / a_clock:.0f}"]
     board.step(
-        f"32 neighbours are {worked.sectors(1)} sectors, all used: the first suspect is struck out. A program asks for "
-        f"2 · 512 · {worked.HEAD_DIM} · {worked.BYTES} bytes = {one:.3f} MB, all {worked.PROGRAMS:,} for "
-        f"{worked.requested_gigabytes():.1f} GB, which takes L2 {needed:.1f} ms, a short piece of a bar of "
-        f"{one_key:.0f}: so is the second. As many multiplications in {said}. The third: pairs."
+        f"Three bars on one scale. A pair's: {clocks:.0f} clocks. Multiply: {' '.join(products)}, a sliver, struck "
+        f"out. Memory: {' '.join(memory)}, a short piece, struck out. Beside the first: work / speed. Below, half as "
+        f"many heads of twice the length: {said}."
     )
-    board.erase(keep=(*STAYS, "suspects"))
-    board.write(14, 20, "32 neighbours", 0.85, at="left")
+    board.erase(keep=STAYS)
+    for y, name in zip(UNIT_YS, ("a pair", "multiply", "memory"), strict=True):
+        board.write(14, y, name, 0.85, at="left")
+    draw_unit_bar(board, UNIT_YS[0], 1)
+    board.write(UNIT_X + UNIT_WIDTH + 10, UNIT_YS[0], f"{clocks:.0f}", 0.95, at="left")
     with board.withhold():
-        board.write(152, 20, f"{worked.sectors(1)} sectors, all used", 0.85, at="left")
-    with board.withhold():
-        strike_suspect(board, 0, 124)
-    with board.withhold():
-        board.write(14, 50, f"2 · 512 · {worked.HEAD_DIM} · {worked.BYTES} = {one:.3f} MB", 0.85, at="left")
-        board.write(14, 78, f"· {worked.PROGRAMS:,} = {worked.requested_gigabytes():.1f} GB", 0.85, at="left")
-    with board.withhold():
-        board.write(14, 106, f"÷ {cache:.1f} TB/s = {needed:.1f} ms", 0.85, at="left")
-        board.line((14, 122), (270, 122), (270, 142), (14, 142), (14, 121))
-        board.hatch(14, 122, 256 * needed / one_key, 20, gap=7)
-        board.write(276, 132, f"{one_key:.0f}", 0.85, at="left")
-    with board.withhold():
-        strike_suspect(board, 1, 100)
+        board.write(466, 150, "work / speed", 1.0, at="right")
+    for y, (work, speed), unit_clocks in zip(
+        UNIT_YS[1:], (products, memory), (worked.FP32_CLOCKS, sent / a_clock), strict=True
+    ):
+        with board.withhold():
+            _, _, end, _ = board.write(162, y, work, 0.85, at="left")
+        with board.withhold():
+            board.write(end + 10, y, speed, 0.85, at="left")
+            draw_unit_bar(board, y, unit_clocks / clocks)
+            board.strike(10, y + 6, 88, y - 6)
     with board.withhold():
         for i, (heads, d, _) in enumerate(times):
-            board.write(14, 168 + 27 * i, f"{heads} heads of {d}", 0.85, at="left")
+            board.write(14, 168 + 34 * i, f"{heads} heads of {d}", 0.9, at="left")
     with board.withhold():
         for i, (_, _, time) in enumerate(times):
-            board.write(224, 168 + 27 * i, f"{time:.0f} ms", 0.85, at="right")
-    with board.withhold():
-        board.write(SUSPECTS_X + 26, SUSPECT_YS[2], "pairs", 0.85, at="left")
+            board.write(248, 168 + 34 * i, f"{time:.0f} ms", 0.9, at="right")
 
 
-def strike_suspect(board: Board, suspect: int, wide: float) -> None:
-    with board.group("suspects"):
-        board.strike(SUSPECTS_X - 2, SUSPECT_YS[suspect] + 5, SUSPECTS_X + wide, SUSPECT_YS[suspect] - 5)
+def draw_unit_bar(board: Board, y: float, part: float) -> None:
+    end = UNIT_X + UNIT_WIDTH * part
+    board.line((UNIT_X, y - 9), (end, y - 9), (end, y + 9), (UNIT_X, y + 9), (UNIT_X, y - 10))
+
+
+def cache_bytes_a_clock() -> int:
+    """Returns how many bytes L2 gives an SM in a clock, as measured."""
+    (speed,) = [row["speed"] for row in records.table("l2_speed", "sizes") if row["size"] == 16]
+    return round(speed * 1e3 / worked.SMS / worked.GIGAHERTZ)
 
 
 def draw_load_store_unit(board: Board) -> None:
     each, clocks, steps = worked.LSU_INSTRUCTIONS, worked.LSU_CLOCKS, worked.SUM_STEPS
     folds = " → ".join(str(worked.LANES >> i) for i in range(steps[0] + 1))
     places, threads = worked.SHAPE[-1], worked.WARPS * worked.LANES
+    within, handed, across, back = map(str, steps)
     board.step(
-        "On paper, the tree of a sum: four warps of 32, shared memory with 4 in, a box that adds the four, 1 out. "
-        f"Above it 32 numbers fold: {folds}. Beside its levels the tickets: {', '.join(instructions())}, together "
-        f"{sum(steps)}. Below, one thread with its {places} / {threads} = {places // threads} places. Four queues, one "
-        f"for each warp, at a single door in a wall, the load-store unit, with a clock: 1 a clock. A pair is 2 · "
-        f"{sum(steps)} + 2 = {each} for each warp, so {clocks} clocks. Behind the wall a room of its own that sleeps: "
-        f"multiply, {worked.milliseconds_of_clocks(worked.FP32_CLOCKS):.0f} ms."
+        f"The tree of a sum: four warps of 32, which fold {folds}; shared memory with 4 in, a box that adds the four, "
+        f"1 out. Beside its levels the tickets: {', '.join(map(str, steps))}, together {sum(steps)}. Below, one thread "
+        f"with its {places} / {threads} = {places // threads} places. On the right four queues, one for each warp, at "
+        f"a single door in a wall, the load-store unit: 1 a clock. A pair is 2 · {sum(steps)} + 2 = {each} for each "
+        f"warp, so {clocks} clocks."
     )
     board.erase(keep=STAYS)
-    with board.group("tree"):
-        draw_tree(board)
-    board.write(270, 86, "4 warps", 0.8)
-    board.write(WALL_X, 73, "load-store", 0.75)
-    for y in (85, 173):
-        board.line((WALL_X, y), (WALL_X, y + 58), width=3.2)
+    shuffled, in_memory, added, out = TREE_YS
     for warp in range(worked.WARPS):
-        y = queue_y(warp)
+        board.box(16 + 37 * warp, shuffled - 9, 34, 18, str(worked.LANES), 0.75)
+    board.write(WALL_X, 28, "load-store unit", 0.85)
+    for y in (42, 136):
+        board.line((WALL_X, y), (WALL_X, y + 64), width=3.2)
+    for warp in range(worked.WARPS):
         for i in range(3):
-            board.line((284 + 13 * i, y - 8), (284 + 13 * i, y + 8), width=1.2)
-        board.arrow(322, y, WALL_X - 8, 148 + 8 * warp)
-    board.ring(WALL_X + 30, 118, 32, 32)
-    board.line((WALL_X + 30, 107), (WALL_X + 30, 118), (WALL_X + 38, 118))
-    board.arrow(WALL_X + 8, 158, WALL_X + 30, 158)
-    board.write(WALL_X + 36, 158, "1 a clock", 0.85, at="left")
-    for i, (y, count) in enumerate(zip(TREE_YS, instructions(), strict=True)):
-        with board.withhold():
-            if not i:
-                board.write(14, 15, folds, 0.8, at="left")
-            with board.group("tree"):
-                board.write(COUNTS_X, y, count, 0.8)
-                if y == TREE_YS[-1]:
-                    board.line((COUNTS_X - 22, 152), (COUNTS_X + 22, 152))
-                    board.write(COUNTS_X, 166, str(sum(steps)), 0.9)
+            board.line((284 + 13 * i, queue_y(warp) - 8), (284 + 13 * i, queue_y(warp) + 8), width=1.2)
+        board.arrow(322, queue_y(warp), WALL_X - 8, 109 + 8 * warp)
+    board.arrow(WALL_X + 8, 121, WALL_X + 30, 121)
+    board.write(WALL_X + 36, 121, "1 a clock", 0.85, at="left")
     with board.withhold():
-        board.write(14, 183, "1 thread", 0.8, at="left")
-        board.grid(92, 174, 1, places // threads, 18, 18)
-        board.write(14, 205, f"{places} / {threads} = {places // threads}", 0.8, at="left")
+        board.write(14, 13, folds, 0.75, at="left")
+        board.write(COUNTS_X, shuffled, within, 0.85)
     with board.withhold():
-        board.write(14, 228, f"2 · {sum(steps)} + 2 = {each}", 0.9, at="left")
+        for warp in range(worked.WARPS):
+            board.arrow(33 + 37 * warp, shuffled + 10, 33 + 37 * warp, in_memory - 11)
+        board.box(16, in_memory - 9, 145, 18, f"shared: {worked.WARPS} in", 0.75)
+        board.write(COUNTS_X, in_memory, handed, 0.85)
+    with board.withhold():
+        board.arrow(33, in_memory + 10, 33, added - 11)
+        board.box(16, added - 9, 66, 18, f"adds {worked.WARPS}", 0.75)
+        board.write(COUNTS_X, added, across, 0.85)
+    with board.withhold():
+        board.arrow(33, added + 10, 33, out - 11)
+        board.box(16, out - 9, 145, 18, "shared: 1 out", 0.75)
+        board.write(COUNTS_X, out, back, 0.85)
+    with board.withhold():
+        board.line((COUNTS_X - 18, 148), (COUNTS_X + 18, 148))
+        board.write(COUNTS_X, 162, str(sum(steps)), 0.95)
+    with board.withhold():
+        board.write(14, 190, f"{places} / {threads} = {places // threads}", 0.85, at="left")
+        board.grid(156, 181, 1, places // threads, 18, 18)
+    with board.withhold():
+        board.write(14, 222, f"2 · {sum(steps)} + 2 = {each}", 0.95, at="left")
         for warp in range(worked.WARPS):
             board.write(258, queue_y(warp), str(each), 1)
     with board.withhold():
-        board.write(WALL_X + 14, 205, f"{clocks} clocks", 1.1, at="left")
-    with board.withhold():
-        board.box(354, 10, 116, 50)
-        board.write(412, 24, "multiply", 0.85)
-        board.write(412, 46, f"{worked.milliseconds_of_clocks(worked.FP32_CLOCKS):.0f} ms  zzz", 0.85)
+        board.write(466, 222, f"4 · {each} = {clocks} clocks", 1.1, at="right")
 
 
 def queue_y(warp: int) -> float:
-    return 106 + 36 * warp
-
-
-def draw_tree(board: Board) -> None:
-    """Step 6's picture of a sum, small: what warps add up among themselves, and what they hand to each other."""
-    shuffled, handed, added, back = TREE_YS
-    board.box(9, 26, 160, 127)
-    for warp in range(worked.WARPS):
-        x = 16 + 37 * warp
-        board.box(x, shuffled - 8, 34, 16, str(worked.LANES), 0.75)
-        board.arrow(x + 17, shuffled + 9, x + 17, handed - 10)
-    board.box(16, handed - 8, 145, 16, f"shared: {worked.WARPS} in", 0.75)
-    board.arrow(33, handed + 9, 33, added - 10)
-    board.box(16, added - 8, 60, 16, f"adds {worked.WARPS}", 0.75)
-    board.arrow(33, added + 9, 33, back - 10)
-    board.box(16, back - 8, 145, 16, "shared: 1 out", 0.75)
-
-
-def instructions() -> list[str]:
-    """What each level of the tree costs a warp: shuffles, and where warps hand over, to write and to read."""
-    within, handed, across, back = worked.SUM_STEPS
-    return [str(within), f"{handed // 2} + {handed // 2}", str(across), f"{back // 2} + {back // 2}"]
+    return 67 + 36 * warp
 
 
 def draw_bill(board: Board) -> None:
-    one_key = measured_milliseconds("one_key_attention", 128)
-    times = {row["warps"]: row["median"] for row in records.table("how_many_warps", "times") if row["n"] == 512}
-    busy = {warps: busy_units(warps) for warps in (1, worked.WARPS)}
-    door = busy[worked.WARPS]["lsu"]
-    clocks, lsu_ms, million = worked.LSU_CLOCKS, worked.milliseconds_of_clocks(worked.LSU_CLOCKS), worked.PAIRS / 1e6
-    per_sm = million * clocks / worked.SMS
+    clocks, lsu = measured_clocks(), {warps: worked.load_store_clocks(warps) for warps in WARPS}
     within, key_sum = worked.SUM_STEPS[0], sum(worked.SUM_STEPS)
-    row_sum, eight_clocks = key_sum + 1, worked.load_store_clocks(8)
-    one_clocks = worked.load_store_clocks(1)
-    eight = f"{key_sum} + {row_sum} + 2 = {eight_clocks // 8}"
-    one = f"{within} + {within} + 2 = {one_clocks}"
-    places, each = worked.SHAPE[-1], worked.PLACE_INSTRUCTIONS
-    passes = f"{places} · 2 · {each} / {worked.LANES} / {worked.ALU_PER_CLOCK} = {worked.alu_clocks(0):.0f}"
-    board.step(
-        f"The tree stays, with its {key_sum} tickets. Beside it {million:.0f} million pairs, times {clocks} clocks, on "
-        f"{worked.SMS} SMs {per_sm:.0f} million clocks, that is {lsu_ms:.0f} ms. A bar for {one_key:.0f} ms, "
-        f"{lsu_ms:.0f} of it shaded. The profiler: the unit is busy in {door:.0f} % of all clocks. Below, eight warps, "
-        f"{eight} tickets each, so {eight_clocks} clocks, {times[8]:.0f} ms; and one warp, {one}, {times[1]:.0f} ms, "
-        f"where another unit, the ALU, is busy in {busy[1]['alu']:.0f} %: {passes} clocks for the row."
+    eight, one = f"{key_sum} + {key_sum + 1} + 2 = {lsu[8] // 8}", f"{within} + {within} + 2 = {lsu[1]}"
+    passes, alu = worked.alu_clocks(0), {warps: worked.alu_clocks(warps) for warps in WARPS}
+    sums = {warps: f"{passes:.0f} + {each - passes:.0f} = {each:.0f}" for warps, each in alu.items()}
+    factors = (
+        ("2", "passes"),
+        (f"· {worked.SHAPE[-1]}", "places"),
+        (f"· {worked.PLACE_INSTRUCTIONS}", "instructions"),
+        (f"/ {worked.LANES}", "places each"),
+        (f"/ {worked.ALU_PER_CLOCK}", "a clock"),
     )
-    board.erase(keep=(*STAYS, "tree"))
-    left, right, bottom = PAIR_X, PAIR_X + BILL_BAR_WIDTH, BILL_BAR_Y + 24
-    board.line((left, BILL_BAR_Y), (right, BILL_BAR_Y), (right, bottom), (left, bottom), (left, BILL_BAR_Y - 1))
-    board.write(right, bottom + 15, f"{one_key:.0f} ms", 0.85, at="right")
-    board.line((14, 178), (466, 178), dashed=True)
-    with board.withhold():
-        board.write(left, BILL_Y[0], f"{million:.0f} million pairs", 0.8, at="left")
-    with board.withhold():
-        board.write(left, BILL_Y[1], f"· {clocks} ÷ {worked.SMS} = {per_sm:.0f} million", 0.8, at="left")
-    with board.withhold():
-        board.write(left, BILL_Y[2], f"÷ {worked.GIGAHERTZ} million = {lsu_ms:.0f} ms", 0.8, at="left")
-        shaded = BILL_BAR_WIDTH * lsu_ms / one_key
-        board.line((left + shaded, BILL_BAR_Y), (left + shaded, bottom))
-        board.hatch(left, BILL_BAR_Y, shaded, bottom - BILL_BAR_Y, gap=18)
-    with board.withhold():
-        board.write(left, 152, "profiler: busy", 0.8, at="left")
-        begin, _, end, _ = board.write(right - 8, 152, f"{door:.0f} %", 0.9, at="right")
-        board.ring((begin + end) / 2, 152, end - begin + 16, 24)
-    for y, warps, tickets, more in ((193, "8 warps", eight, f"· 8 = {eight_clocks}"), (210, "1 warp", one, "")):
+    rows = ", ".join(
+        f"{warps} warps: LSU {lsu[warps]}, ALU {alu[warps]:.0f}, time {clocks[warps]:.0f}" for warps in WARPS
+    )
+    said = " ".join(f"{number} ({name})" for number, name in factors)
+    board.step(
+        f"A table of clocks for a pair. {rows}. Beside it, tickets for key, row and loads: {eight} for each of eight "
+        f"warps, and {one}. Below, the ALU: {said} = {passes:.0f}, and {', '.join(sums.values())}."
+    )
+    board.erase(keep=STAYS)
+    ys = {warps: TABLE_Y + TABLE_LINE * (i + 1) for i, warps in enumerate(WARPS)}
+    for x, text in zip(TABLE_XS, ("warps", "LSU", "ALU", "time"), strict=True):
+        board.write(x, TABLE_Y, text, 0.85)
+    board.line((14, TABLE_Y + 13), (270, TABLE_Y + 13))
+    for warps in WARPS:
+        board.write(TABLE_XS[0], ys[warps], str(warps), 0.95)
+    board.write(TABLE_XS[1], ys[4], str(lsu[4]), 0.95)
+    board.write(TABLE_XS[3], ys[4], f"{clocks[4]:.0f}", 0.95)
+    for warps, tickets in ((8, eight), (1, one)):
         with board.withhold():
-            board.write(14, y, warps, 0.8, at="left")
-            board.write(90, y, tickets, 0.8, at="left")
-            if more:
-                board.write(266, y, more, 0.8, at="left")
+            board.write(466, ys[warps], tickets, 0.85, at="right")
+            if warps == 8:
+                for x, name in zip((312, 356, 402), ("key", "row", "loads"), strict=True):
+                    board.write(x, ys[4] + 3, name, 0.75)
+            else:
+                board.write(TABLE_XS[1], ys[1], str(lsu[1]), 0.95)
+        if warps == 8:
+            with board.withhold():
+                board.write(TABLE_XS[1], ys[8], str(lsu[8]), 0.95)
         with board.withhold():
-            board.write(466, y, f"→ {times[int(warps[0])]:.0f} ms", 0.85, at="right")
-    with board.withhold():
-        board.write(14, 227, f"ALU busy {busy[1]['alu']:.0f} %", 0.8, at="left")
-    with board.withhold():
-        board.write(466, 227, passes, 0.8, at="right")
-
-
-def busy_units(warps: int) -> dict:
-    """In how many per cent of all clocks each unit is busy, with so many warps, at 512 words."""
-    wanted = {"n": 512, "head_dim": worked.HEAD_DIM, "warps": warps}
-    (row,) = [row for row in records.table("what_limits", "busy") if wanted.items() <= row.items()]
-    return row
+            board.write(TABLE_XS[3], ys[warps], f"{clocks[warps]:.0f}", 0.95)
+    xs = (30, 98, 188, 288, 376)
+    for part in (factors[:3], factors[3:]):
+        with board.withhold():
+            for number, name in part:
+                x = xs[factors.index((number, name))]
+                board.write(x, 140, number, 0.95)
+                board.write(x, 160, name, 0.75)
+            if part[-1] == factors[-1]:
+                board.write(420, 140, f"= {passes:.0f}", 0.95, at="left")
+    for group in ((1,), (4, 8)):
+        with board.withhold():
+            if group == (1,):
+                each = worked.LOOP_INSTRUCTIONS
+                board.write(14, 192, f"+ each warp: {each} / 2 = {each // worked.ALU_PER_CLOCK}", 0.85, at="left")
+            for warps in group:
+                board.write(SUMS_XS[warps], 223, sums[warps], 0.9, at="left")
+                board.write(TABLE_XS[2], ys[warps], f"{alu[warps]:.0f}", 0.95)
 
 
 def draw_cure(board: Board) -> None:
@@ -274,11 +276,13 @@ def draw_cure(board: Board) -> None:
         measured_milliseconds(f"{form}_attention", 128) for form in ("one_key", "key_blocks", "flash")
     )
     clocks = {row["n"]: row["all"] for row in records.table("what_limits", "clocks") if row["head_dim"] == 64}
+    passes = worked.alu_clocks(0)
     board.step(
         f"The times: today {one_key:.0f} ms; many keys, chapter 6, {blocks:.0f}; many queries and tensor cores, "
-        f"chapter 8, {flash:.2f}. For a lesson that is early, beside it: N programs times N pairs times N places is N "
-        f"cubed, and the clocks of a pair: level up to {SHORT} words, then rising to {a_pair_in_a_long_row()} as much "
-        f"at {LONG}, which is {LONG // SHORT} times as many. No row is chapter 7."
+        f"chapter 8, {flash:.2f}. For a lesson that is early, beside it: at 1024 words the passes take 2 · "
+        f"{passes:.0f} = {2 * passes:.0f} clocks, and the clocks of a pair: level up to {SHORT} words, then rising to "
+        f"{a_pair_in_a_long_row()} as much at {LONG}. N programs times N pairs times N places is N cubed. No row is "
+        "chapter 7."
     )
     board.erase(keep=STAYS)
     board.write(222, 40, f"today  {one_key:.0f} ms", 0.95, at="left")
@@ -291,15 +295,16 @@ def draw_cure(board: Board) -> None:
         board.line((338, 114), (345, 114), (345, 164), (338, 164))
         board.write(352, 139, f"→ 8:  {flash:.2f} ms", 0.85, at="left")
     with board.withhold():
-        board.write(14, 26, "N · N · N  = N^{3}", 0.9, at="left")
+        board.write(14, 26, f"1024:  2 · {passes:.0f} = {2 * passes:.0f}", 0.85, at="left")
+    with board.withhold():
         board.axis(CURVE_X, CURVE_Y, CURVE_WIDTH + 14, CURVE_HEIGHT + 6)
         board.write(CURVE_X + 8, CURVE_Y - CURVE_HEIGHT, "clocks a pair", 0.85, at="left")
         for words in (SHORT, LONG):
             board.line((across(words), CURVE_Y), (across(words), CURVE_Y + 5))
             board.write(across(words), CURVE_Y + 15, str(words), 0.75)
-        board.write((across(SHORT) + across(LONG)) / 2, CURVE_Y + 15, f"· {LONG // SHORT} →", 0.75)
         board.line(*((across(words), height(cost / clocks[SHORT])) for words, cost in sorted(clocks.items())))
-        board.write(across(LONG) + 16, CURVE_Y + 44, a_pair_in_a_long_row(), 0.85, at="right")
+        board.write(across(LONG) + 16, CURVE_Y + 36, a_pair_in_a_long_row(), 0.85, at="right")
+        board.write(14, CURVE_Y + 68, "N · N · N  = N^{3}", 0.9, at="left")
     with board.withhold():
         board.write(222, 194, "no row", 0.85, at="left")
         board.write(352, 194, "→ 7", 0.85, at="left")

@@ -1,4 +1,4 @@
-"""Sheet 5's numbers, once: three jars, the rows of three programs, a mask, what a warp asks for, and a unit's clocks.
+"""Sheet 5's numbers, once: three jars, the rows of three programs, a mask, and the clocks of units.
 
 The board, the demo and the tests have these numbers. It's plain Python, because the site is built without torch;
 tests/chapters/first_kernel compares them with the library.
@@ -20,14 +20,16 @@ LENGTH, BLOCK = 2500, 1024  # two vectors to add, and the row of a program
 GRID_TEXTS, GRID_HEADS, GRID_WORDS = 2, 2, 3  # a grid of programs for those who ask about more than one head
 PROGRAM_ID = 7  # of this grid
 WARPS, LANES = 4, 32
-SECTOR_BYTES, BYTES = 32, 2  # BYTES: of a number
+BYTES = 2  # of a number
 SUM_STEPS = (5, 2, 2, 2)  # a warp's instructions: shuffles, shared memory, shuffles of four sums, shared memory
 LSU_INSTRUCTIONS = 2 * sum(SUM_STEPS) + 2  # in a pair: two sums, and a load of the key and of the value
 LSU_CLOCKS = LSU_INSTRUCTIONS * WARPS  # it starts at best one in a clock
 PLACE_INSTRUCTIONS, LOOP_INSTRUCTIONS = 3, 10  # for the ALU: for each place of the row; of a warp's loops and addresses
 ALU_PER_CLOCK = 2  # instructions that it starts
 HEAD_DIM, FP32_FLOP_PER_CLOCK = 128, 256  # of a key or a value; in a clock and SM, of the FP32 units
-FP32_CLOCKS = 4 * HEAD_DIM // FP32_FLOP_PER_CLOCK  # of a pair: each number of key and value is multiplied and added
+PAIR_FLOP = 4 * HEAD_DIM  # each number of key and value is multiplied and added
+PAIR_BYTES = 2 * HEAD_DIM * BYTES  # of a key and a value
+FP32_CLOCKS = PAIR_FLOP // FP32_FLOP_PER_CLOCK  # of a pair
 SHAPE = (  # of what is timed: texts, heads, queries, keys
     prefill_speed.TOKENS // prefill_speed.N,
     prefill_speed.WIDTH // HEAD_DIM,
@@ -75,19 +77,9 @@ def word_head_text(program: int) -> tuple[int, int, int]:
     return program % GRID_WORDS, program // GRID_WORDS % GRID_HEADS, program // GRID_WORDS // GRID_HEADS
 
 
-def sectors(stride: int) -> int:
-    """Returns how many sectors a warp touches that loads a number a thread."""
-    return min(LANES * BYTES * stride // SECTOR_BYTES, LANES)
-
-
 def requested_gigabytes() -> float:
     """Returns how many gigabytes all programs ask for: each a K and a V of its head."""
-    return PROGRAMS * program_bytes() / 1e9
-
-
-def program_bytes() -> int:
-    """Returns how many bytes one program asks for."""
-    return 2 * SHAPE[-1] * HEAD_DIM * BYTES
+    return PAIRS * PAIR_BYTES / 1e9
 
 
 def milliseconds_of_clocks(clocks: float) -> float:

@@ -118,8 +118,8 @@ def passes(rng: random.Random) -> list[tuple[str, str]]:
     return [
         (
             ask,
-            f"{places} places; 2 · {words} · {places} = {with_commas(one)}; {words} · {with_commas(one)} = "
-            f"{with_commas(head)}",
+            f"{places} places; to write and to read, 2 passes · {words} keys · {places} = {with_commas(one)}; "
+            f"{words} programs · {with_commas(one)} = {with_commas(head)}",
         )
     ]
 
@@ -134,11 +134,12 @@ def clocks(rng: random.Random) -> list[tuple[str, str]]:
         "many tickets (instructions for the load-store unit) does a warp need for each of a pair's two sums, and "
         "how many for the pair, with its two loads? How many clocks until all warps are through the door?"
     )
-    total = f"{' + '.join(map(str, parts))} = {sum(parts)}"
+    names = ("shuffles", "to hand over", "shuffles", "to hand back")
+    total = f"{' + '.join(f'{part} {name}' for part, name in zip(parts, names, strict=True))} = {sum(parts)}"
     return [
         (
             ask,
             f"score: {total}; share: each thread first adds its own {own} places, without a ticket, so {sum(parts)} "
-            f"again; 2 · {sum(parts)} + 2 = {each}; {warps} · {each} = {warps * each} clocks",
+            f"again; 2 · {sum(parts)} + 2 loads = {each}; {warps} · {each} = {warps * each} clocks",
         )
     ]

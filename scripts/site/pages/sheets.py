@@ -140,12 +140,15 @@ class Sheets:
         return import_module("scripts.chapters.worksheets")
 
     def files(self, config) -> Iterator[File]:
-        """The worksheets, and the pictures: where the room is asked for something, one more before each answer."""
+        """The worksheets, what is printed for the board, and the pictures, with one more before each answer."""
         drawn_from = cache.digest(("kernels/bench", "scripts/chapters"))
         pages = self.cache.get(drawn_from) or self.cache.put(list(self.worksheets.pages()), drawn_from)
         for address, html in pages:
             yield File.generated(config, f"{WORKSHEETS_FOLDER}/{address}", content=add_no_breaks(html))
         for name, drawn_board in self.boards.items():
+            for step in drawn_board.paper_steps():
+                paper = drawn_board.paper_svg(step)
+                yield File.generated(config, f"{BOARDS_FOLDER}/{name}/paper-{step}.svg", content=paper)
             for step in range(1, drawn_board.steps + 1):
                 yield File.generated(config, f"{BOARDS_FOLDER}/{name}/{step}.svg", content=drawn_board.svg(step))
                 for answers_shown, picture in enumerate(pictures_before_answers(drawn_board, step)):

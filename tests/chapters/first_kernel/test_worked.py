@@ -65,17 +65,11 @@ def test_a_program_is_one_word_of_one_head_of_one_text():
         assert worked.word_head_text(program) == (word, head, text)
 
 
-@pytest.mark.parametrize("stride", [1, 2, 3, 4, 8, 16, 32])
-def test_a_warp_touches_these_sectors(stride):
-    bytes_ = worked.BYTES * stride * torch.arange(worked.LANES)
-    assert worked.sectors(stride) == len((bytes_ // worked.SECTOR_BYTES).unique())
-
-
 def test_all_programs_ask_for_as_much_as_the_library_counts():
     texts, heads, n, _ = worked.SHAPE
     asked = texts * heads * requested_bytes(n, worked.HEAD_DIM, worked.BYTES, block_q=1)
     assert worked.requested_gigabytes() * 1e9 == pytest.approx(asked, rel=1 / n)  # it counts Q and the output, too
-    assert worked.PROGRAMS == 262_144 and worked.requested_gigabytes() == pytest.approx(68.7, abs=0.05)  # the sheet's
+    assert worked.PROGRAMS == 262_144 and worked.requested_gigabytes() == pytest.approx(68.7, abs=0.05)
 
 
 def test_halving_takes_these_shuffles():
