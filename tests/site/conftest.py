@@ -20,11 +20,11 @@ from filelock import FileLock
 from playwright.sync_api import BrowserType, Error, Page, TimeoutError, sync_playwright
 
 from scripts import records
+from scripts.browser import FLAGS, executable
+from scripts.browser.static_server import serve
 from scripts.records import ROOT
 from scripts.records.reader import record_path
 from scripts.records.record_file import write
-from scripts.speed.browser import FLAGS, executable
-from scripts.speed.static_server import serve
 from tests.site.small_site import write_files
 
 BASE = "http://127.0.0.1/handbook/"

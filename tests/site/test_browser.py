@@ -14,6 +14,7 @@ from tests.site.conftest import CHAPTER, CURRENT_SCHEME, MATERIAL_SCHEMES, SCHEM
 from tests.site.keyboard import assert_keyboard_reaches_every_control
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+MAX_PAGE_KB = 300  # the largest, whiteboard/all, has 267
 PLOTLY_REQUEST = "**/plotly.min.js"
 TOGGLE_SCHEME = "[...document.querySelectorAll('.hb-scheme')].find((button) => button.checkVisibility()).click()"
 LABELS = "'.hb-plot :is(.legendtext, .xtick text, .ytick text, .xtitle, .ytitle)'"
@@ -86,6 +87,12 @@ def figures_fetched(page) -> int:
     )
 
 
+def page_kilobytes(page) -> float:
+    """What the page has fetched so far, compressed as a host sends it, without the search index, which comes last."""
+    sizes = "performance.getEntries().filter(({ name }) => !name.endsWith('search_index.json'))"
+    return page.evaluate(f"{sizes}.reduce((sum, {{ encodedBodySize }}) => sum + (encodedBodySize ?? 0), 0)") / 1000
+
+
 def has_figures(page) -> bool:
     return page.evaluate("Boolean(document.querySelector('.hb-plot'))")
 
@@ -95,6 +102,7 @@ def assert_figures_are_fetched_when_near(page, path: str) -> None:
     if has_figures(page):
         page.wait_for_load_state("networkidle")
     assert figures_fetched(page) == 0, f"{path or 'index'}: a figure is fetched before it comes near"
+    assert 20 < page_kilobytes(page) < MAX_PAGE_KB, path
     scroll_through(page)
     assert figures_fetched(page) == has_figures(page), path
 
