@@ -1,8 +1,6 @@
 """The built HTML: every block of code is a quotation, every link leads somewhere, nothing is asked of another host."""
 
-import os
 import re
-import subprocess
 from collections import Counter
 from datetime import date
 from functools import cache
@@ -236,18 +234,6 @@ def test_snippet_pages_are_lean_and_offer_script_and_notebook(site, articles):
         links = {link["href"] for link in article.find_all("a", download=True)}
         assert links == {f"../{name}.{kind}" for kind in ("py", "ipynb", "zip")}
         assert all((site / "snippets" / link.removeprefix("../")).is_file() for link in links)
-
-
-@pytest.mark.skipif(not (ROOT / ".venv/bin/python").exists(), reason="there is no .venv: its Python is what pages name")
-def test_the_printed_command_runs_a_snippet(articles, tmp_path):
-    """As printed, from the root, by a shell to which nothing was exported; what it needs is set up already."""
-    name = "flash_first"
-    printed = [code.get_text() for code in articles[f"snippets/{name}/"].select("p code")]
-    (command,) = (command for command in printed if command.startswith("make "))
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-    command += " SETUP=@true"
-    result = subprocess.run(command, shell=True, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
-    assert result.returncode == 0 and result.stdout, f"{command}\n{result.stderr}"
 
 
 def test_with_the_address_every_page_leads_to_the_repository_and_to_its_file(small_site):
