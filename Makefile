@@ -21,7 +21,7 @@ step = @from=$$(date +%s); $(2) && echo "==> $(1): $$(($$(date +%s) - from)) s"
 # What the caller says reaches a command as one word of its environment, and no shell takes it for commands.
 export SNIPPET N CHAPTER SEED PORT
 
-.PHONY: help site check drawings-and-facts pages setup-test ruff-check ruff-format types copies facts run labs lab newest worksheet test test-all mutants serve record random sanitize lint speed fonts lock clean
+.PHONY: help site check drawings-and-facts pages setup-test ruff-check ruff-format types copies facts run labs lab newest worksheet test test-all mutants serve record random sanitize lint fonts lock clean
 
 help:  ## what can be called
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
@@ -77,7 +77,7 @@ facts:  ## put today's words of every fact onto the pages
 	@$(RUN) scripts.facts
 
 copies:  ## build the site, and into site/downloads PDFs of the sheets and of the handbook and an archive that opens from a disk
-	$(SETUP) speed
+	$(SETUP) copies
 	@COPIES=1 $(MAKE) --no-print-directory site
 	$(RUN) scripts.copies
 
@@ -115,10 +115,6 @@ sanitize:  ## watch the kernels' memory accesses on this machine's GPU with NVID
 	$(SETUP) test
 	$(RUN) tests.kernels.sanitize
 
-speed:  ## measure how fast the site is built and read
-	$(SETUP) speed
-	$(RUN) scripts.speed
-
 fonts:  ## cut the fonts to the characters of the pages, into docs/assets/fonts
 	@$(PYTHON) -m venv build/fonts
 	@build/fonts/bin/python -m pip install -q --require-hashes --requirement scripts/fonts/requirements.txt
@@ -132,10 +128,9 @@ lock:  ## choose the newest versions that pyproject.toml admits: requirements/*.
 	@for group in $(LOCKS); do $(COMPILE) --generate-hashes --emit-build-options \
 		--constraint build/versions.txt --group $$group --output-file requirements/$$group.txt || exit; done
 	$(NPM_LOCK)
-	$(NPM_LOCK) --prefix scripts/speed/lighthouse
 	$(NPM_LOCK) --prefix scripts/typescript
 	$(NPM_LOCK) --prefix scripts/fonts
 	$(COMPILE) --generate-hashes --emit-build-options scripts/fonts/requirements.in --output-file scripts/fonts/requirements.txt
 
 clean:  ## remove what was built and what was set up
-	rm -rf build site .venv node_modules scripts/fonts/node_modules scripts/typescript/node_modules scripts/speed/lighthouse/node_modules
+	rm -rf build site .venv node_modules scripts/fonts/node_modules scripts/typescript/node_modules

@@ -17,11 +17,11 @@ from html import escape
 from mkdocs.config import load_config
 from playwright.sync_api import Browser, sync_playwright
 
+from scripts import browser
 from scripts.records import ROOT
 from scripts.site.meta.cards import Card, Cards
 from scripts.site.pages import home, navigation
 from scripts.site.pages.navigation import Chapter
-from scripts.speed import browser
 
 DOCS = ROOT / "docs"
 LOGO = ROOT / "scripts" / "site" / "theme" / ".icons" / "handbook" / "logo.svg"

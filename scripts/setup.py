@@ -1,4 +1,4 @@
-"""Sets up, once, what a command needs: `python3 scripts/setup.py site|run|record|test|speed|lock`.
+"""Sets up, once, what a command needs: `python3 scripts/setup.py site|run|record|test|copies|lock`.
 
 Standard library only: the system's Python runs it before anything is installed. A step that ends well leaves a stamp
 with a hash of what went into it; while that matches, the step is passed over.
@@ -10,12 +10,10 @@ import hashlib
 import json
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -34,84 +32,21 @@ GROUPS = {
     "run": ["library", "torch"],
     "record": ["record", "library", "torch", "kernel-test"],
     "test": ["site", "library", "torch", "record", "test"],
-    "speed": ["site", "test"],
+    "copies": ["site", "test"],
     "lock": ["uv"],
-}
-
-ADVICE = {  # by what a command, or Python itself, says when it fails; the first that fits is told
-    "DO NOT MATCH THE HASHES|EINTEGRITY": """\
-A package is not the one that the lock names. Find out what changed it, a mirror perhaps, before you go on.""",
-    "No space left on device|ENOSPC": """\
-The disk is full: make room and call again. `df -h . ~ /tmp` says which one; TMPDIR moves what is temporary.""",
-    "Permission denied|Operation not permitted|Read-only file system|EACCES|EPERM|EROFS": """\
-There is no right to write. If this clone, ~/.cache or ~/.npm was once written with sudo: sudo chown -R $USER PATH""",
-    "name resolution|not known|resolv|unreachable|[Cc]onnection|[Tt]imed out|SSL|Proxy"
-    "|ENOTFOUND|EAI_AGAIN|ECONN|ETIMEDOUT|ENETUNREACH|CERT_": """\
-The network, or what serves the packages there, is out of reach. The settings of pip (PIP_INDEX_URL, PIP_CERT),
-npm (~/.npmrc) and apt for a mirror or a proxy are heeded.""",
-    "No matching distribution|from versions: none|E404|E50[0-9]|Failed to fetch": """\
-The index of packages that pip (PIP_INDEX_URL), npm (~/.npmrc) or apt is set to doesn't answer, or has no such file for
-this Python and this machine. If the network is up, try another Python: make PYTHON=python3.12 site, say.""",
 }
 
 
 class SetupError(Exception):
-    """A step failed; says which one and what to do."""
-
-
-def advice(output: str) -> str:
-    matching = (text for pattern, text in ADVICE.items() if re.search(pattern, output))
-    return next(matching, "The lines above say why.")
+    """A command failed; says which one, and what may help."""
 
 
 def run(*command: str | Path, remedy: str = "", cwd: Path = ROOT, **environment: str) -> None:
-    """Runs a command with its output shown; where it fails, says what to do, and the `remedy` of this one."""
-    words = [str(word) for word in command]
+    """Runs a command with its output shown; where it fails, names it and its ``remedy``."""
     path = f"{os.environ['PATH']}{os.pathsep}{VENV / 'bin'}"  # last: the venv's npm is for those who have none
-    stderr_text, environment = "", os.environ | {"PATH": path} | environment
-    with subprocess.Popen(
-        words, cwd=cwd, env=environment, stderr=subprocess.PIPE, text=True, errors="replace"
-    ) as child:
-        try:
-            for line in child.stderr:
-                print(line, end="", file=sys.stderr, flush=True)
-                stderr_text += line
-        except KeyboardInterrupt:
-            child.communicate()  # Ctrl-C reached it as well; what it says of that is not shown
-            raise
-    if child.returncode:
-        failed = f"{' '.join(words)}\nfailed with exit status {child.returncode}."
-        raise SetupError("\n".join(filter(None, [failed, advice(stderr_text), remedy])))
-
-
-@contextmanager
-def setup_lock() -> Iterator[None]:
-    """Lets a second set-up of the same clone wait until this one has ended."""
-    # A file that is always there, opened as if to write, since NFS locks no other.
-    try:
-        file = open(ROOT / "pyproject.toml", "r+")  # noqa: SIM115
-    except OSError:  # a clone in which nothing can be set up: either all is there, or a step says that it can't write
-        yield
-        return
-    with file as clone:
-        try:
-            fcntl.flock(clone, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            print("==> Another set-up of this clone is at work: waiting for it to end", flush=True)
-            fcntl.flock(clone, fcntl.LOCK_EX)
-        yield
-
-
-@contextmanager
-def announced_step(title: str) -> Iterator[None]:
-    """Says which step begins, and names it where it fails."""
-    print(f"==> {title}", flush=True)
-    try:
-        yield
-    except SetupError as error:
-        raise SetupError(f"Set-up stopped at: {title}\n{error}") from error
-    except OSError as error:
-        raise SetupError(f"Set-up stopped at: {title}\n{error}\n{advice(str(error))}") from error
+    result = subprocess.run(command, cwd=cwd, env=os.environ | {"PATH": path} | environment)
+    if result.returncode:
+        raise SetupError(f"{' '.join(map(str, command))}\nfailed with exit status {result.returncode}. {remedy}")
 
 
 def run_once(title: str, stamp: Path, inputs: object, step: Callable[[], None]) -> None:
@@ -119,22 +54,19 @@ def run_once(title: str, stamp: Path, inputs: object, step: Callable[[], None]) 
     digest = hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
     if stamp.exists() and stamp.read_text() == digest:
         return
-    with announced_step(title):
-        stamp.unlink(missing_ok=True)
-        step()
-        stamp.parent.mkdir(parents=True, exist_ok=True)
-        stamp.write_text(digest)
+    print(f"==> {title}", flush=True)
+    stamp.unlink(missing_ok=True)
+    step()
+    stamp.parent.mkdir(parents=True, exist_ok=True)
+    stamp.write_text(digest)
 
 
 def install_debian_packages(*packages: str) -> None:
     """Installs Debian packages, as root or through sudo."""
     by_hand = f"Install by hand: apt-get install {' '.join(packages)}"
-    if os.geteuid() == 0:
-        sudo = []
-    elif shutil.which("sudo"):
-        sudo = ["sudo"] if sys.stdin.isatty() else ["sudo", "-n"]
-    else:
+    if os.geteuid() and not shutil.which("sudo"):
         raise SetupError(f"This needs root, or sudo. {by_hand}")
+    sudo = [] if os.geteuid() == 0 else ["sudo"] if sys.stdin.isatty() else ["sudo", "-n"]
     quiet = "DEBIAN_FRONTEND=noninteractive"
     run(*sudo, "apt-get", "update", remedy=by_hand)
     run(*sudo, "env", quiet, "apt-get", "install", "-y", "--no-install-recommends", *packages, remedy=by_hand)
@@ -152,8 +84,7 @@ def make_virtual_environment() -> None:
                 raise SetupError("This Python has no ensurepip: install its venv package.") from None
             install_debian_packages(package)
         if VENV.is_symlink():
-            elsewhere = f".venv is a link to {VENV.resolve()}, which would be emptied for this clone's packages."
-            raise SetupError(f"{elsewhere} Remove the link (rm .venv), and call again.")
+            raise SetupError(f".venv is a link, and {VENV.resolve()} would be emptied: rm .venv, and call again.")
         run(sys._base_executable, "-m", "venv", "--clear", VENV)
         install_locked("pip")
         pip("uninstall", "--yes", "-qq", "setuptools")  # Python 3.11 brings one that no lock names
@@ -225,14 +156,14 @@ def ensure_browser() -> None:
     """Finds or installs a Chromium for the tests; its path goes to .venv/browser."""
     if BROWSER.exists() and Path(BROWSER.read_text()).exists():
         return
-    with announced_step("Browser for the tests"):
-        try:
-            ctypes.CDLL("libatomic.so.1")  # Playwright's driver is linked against it
-        except OSError:
-            install_debian_packages("libatomic1")
-        path = installed_chromium() or debian_chromium() or playwright_chromium()
-        BROWSER.write_text(path)
-        print(f"The tests drive {path}")
+    print("==> Browser for the tests", flush=True)
+    try:
+        ctypes.CDLL("libatomic.so.1")  # Playwright's driver is linked against it
+    except OSError:
+        install_debian_packages("libatomic1")
+    path = installed_chromium() or debian_chromium() or playwright_chromium()
+    BROWSER.write_text(path)
+    print(f"The tests drive {path}")
 
 
 def is_ubuntu() -> bool:
@@ -271,31 +202,20 @@ def main(target: str) -> None:
     install_python_packages(GROUPS[target])
     if target == "lock":
         ensure_npm()
-    if target in ("site", "test", "speed"):
+    if target in ("site", "test", "copies"):
         install_node_packages(ROOT, "Scripts and fonts of the pages (npm)")
     if target == "test":
         install_node_packages(ROOT / "scripts" / "typescript", "TypeScript (npm)")
-    if target in ("test", "speed"):
+    if target in ("test", "copies"):
         ensure_browser()
-    if target == "speed":
-        install_node_packages(ROOT / "scripts" / "speed" / "lighthouse", "Lighthouse (npm)")
-
-
-def set_up(target: str) -> None:
-    """Sets up while no other set-up runs; whatever stops it, the last line says what to do."""
-    try:
-        with setup_lock():
-            main(target)
-    except SetupError as error:
-        sys.exit(str(error))
-    except OSError as error:
-        sys.exit(f"{error}\n{advice(str(error))}")
-    except KeyboardInterrupt:
-        print("\nSet-up was interrupted. The next call does what is left.", file=sys.stderr)
-        sys.exit(130)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or sys.argv[1] not in GROUPS:
-        sys.exit(f"usage: python3 scripts/setup.py {'|'.join(GROUPS)}")
-    set_up(sys.argv[1])
+    with (ROOT / "pyproject.toml").open("r+") as clone:  # as if to write, since NFS locks no other
+        fcntl.flock(clone, fcntl.LOCK_EX)  # a second set-up of this clone waits until this one has ended
+        try:
+            main(sys.argv[1])
+        except SetupError as error:
+            sys.exit(str(error))
+        except KeyboardInterrupt:
+            sys.exit(130)  # the next call does what is left

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
+from scripts import browser
+from scripts.browser.static_server import serve
 from scripts.copies import offline, pdf
 from scripts.records import ROOT
-from scripts.speed import browser
-from scripts.speed.static_server import serve
 
 LINK = re.compile(r'href="([^":#?]+/)"')
 BACK_MATTER = ("glossary/", "corrections/", "references/")  # what stands behind the chapters and their notes

@@ -17,12 +17,12 @@ from scripts.facts.unchecked_pages import is_unchecked
 from scripts.records.reader import BEHIND
 from scripts.site import assets, cache, live
 from scripts.site.fences import Fences
-from scripts.site.fences.page import PageContext
+from scripts.site.fences.page import FenceError, PageContext
 from scripts.site.markup import drawings, maths, tables
 from scripts.site.markup.no_break import add_no_breaks
 from scripts.site.meta import head, repository, search
 from scripts.site.meta.cards import Cards
-from scripts.site.pages import api, glossary, labs, navigation, redirects
+from scripts.site.pages import api, glossary, labs, navigation
 from scripts.site.pages.placeholders import Placeholders
 from scripts.site.pages.sheets import Sheets
 from scripts.site.pages.snippets import Snippets
@@ -73,6 +73,7 @@ class Build(BasePlugin):
         )
         self.pages = cache.PageCache(config)
         self.formulas = maths.Formulas()
+        self.faulty_pages: list[str] = []
         self.log_step(f"{len(paths)} records read")
 
     def log_step(self, step: str) -> None:
@@ -142,6 +143,13 @@ class Build(BasePlugin):
         return glossary.abbreviations(self.docs)
 
     def on_page_content(self, html, page, config, files):
+        try:
+            return self.finish(html, page)
+        except FenceError as error:
+            self.faulty_pages.append(f"docs/{page.file.src_uri}: {error}")
+            return html
+
+    def finish(self, html: str, page) -> str:
         if self.pages.is_cached:
             self.fences.page.stop_at_errors()  # in what is typed
             return html
@@ -158,6 +166,8 @@ class Build(BasePlugin):
         return self.pages.store(page, html)
 
     def on_env(self, env, config, files):
+        if self.faulty_pages:  # all pages have been read: their errors are said at once
+            raise PluginError("\n".join(self.faulty_pages))
         # The page links one stylesheet; what plugins add to these is for looks that we do not have.
         self.styles = [name for name in config.extra_css if (self.docs / name).is_file()]
         config.extra_css.clear()
@@ -181,7 +191,6 @@ class Build(BasePlugin):
         self.sheets.cache.prune()
         self.snippets.copy_downloads(config.site_dir)
         standalone.write(Path(config.site_dir, "kernels"), self.reader.root, config.site_name)
-        redirects.write(Path(config.site_dir), self.chapters)
         labs.write_notebooks(config.site_dir, self.reader.root, config.site_url)
         self.log_step("pages and downloads written")
         if behind := self.reader.behind:

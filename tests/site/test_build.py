@@ -11,6 +11,7 @@ from mkdocs.exceptions import PluginError
 from scripts.records import ROOT, Missing, Reader, RecordError, Stale
 from scripts.site import hooks
 from scripts.site.build import Build
+from scripts.site.fences.page import FenceError, PageContext
 from scripts.site.pages import glossary, navigation
 
 STALE, MISSING, BROKEN = Stale("scaling: a changed"), Missing("balloon: never"), RecordError("decode: edited")
@@ -43,6 +44,17 @@ def test_a_build_stops_and_names_what_is_wrong_but_a_preview_only_at_what_it_can
     with pytest.raises(PluginError, match=f"{len(reported)} records aren't what they should be") as caught:
         Build(config)
     assert [fault for fault in (STALE, MISSING, BROKEN) if str(fault) in str(caught.value)] == reported
+
+
+def test_the_errors_of_all_pages_are_said_at_once(config):
+    config.extra["preview"] = True
+    build = Build(config)
+    for name in ("one.md", "two.md"):
+        build.fences.page = PageContext(errors=[FenceError("line 3: no"), FenceError("line 1: no")])
+        build.on_page_content("", SimpleNamespace(file=SimpleNamespace(src_uri=name)), config, None)
+    each = r"\.md: line 1: no\nline 3: no"
+    with pytest.raises(PluginError, match=f"^docs/one{each}\ndocs/two{each}$"):
+        build.on_env(None, config, None)
 
 
 def test_the_navigation_holds_every_chapter_and_every_snippet(config):

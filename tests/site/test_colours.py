@@ -2,7 +2,7 @@
 
 import re
 from itertools import combinations
-from math import atan2, cos, degrees, exp, hypot, radians, sin, sqrt
+from math import hypot, sqrt
 
 import pytest
 
@@ -13,7 +13,7 @@ LIVE = (ROOT / "docs" / "stylesheets" / "live.css").read_text(encoding="utf-8")
 SCHEMES = ["light", "dark"]
 ROLES = ("query", "key", "value", "rose", "soft", "ink")
 DATA_ROLES = ("violet", "rose", "soft", "ink")  # a chart has no Q, of which violet would be a shade for who sees no red
-MIN_DIFFERENCE = 10  # of CIEDE2000, which calls 1 just noticeable for colours side by side
+MIN_DIFFERENCE = 11.5  # of CIE94, which calls 1 just noticeable for colours side by side
 MIN_CONTRAST = 4.5  # contrast, by WCAG
 
 # Machado, Oliveira and Fernandes, "A physiologically-based model for simulation of color vision deficiency", 2009: the
@@ -57,39 +57,13 @@ def cie_lab(colour: list[float]) -> tuple[float, float, float]:
     return 116 * y - 16, 500 * (x - y), 200 * (y - z)
 
 
-def ciede2000(one: tuple, other: tuple) -> float:
-    """CIEDE2000, as Sharma, Wu and Dalal write it down, 2005."""
+def cie94(one: tuple, other: tuple) -> float:
+    """The difference of two colours in CIELAB: hue and chroma count less where colours are strong."""
     (light1, a1, b1), (light2, a2, b2) = one, other
-    mean = (hypot(a1, b1) + hypot(a2, b2)) / 2
-    grey = 1.5 - 0.5 * sqrt(mean**7 / (mean**7 + 25**7))
-    chroma1, chroma2 = hypot(grey * a1, b1), hypot(grey * a2, b2)
-    hue1, hue2 = (degrees(atan2(b, grey * a)) % 360 for a, b in ((a1, b1), (a2, b2)))
-    turn = (hue2 - hue1 + 180) % 360 - 180 if chroma1 * chroma2 else 0
-    hue_apart = 2 * sqrt(chroma1 * chroma2) * sin(radians(turn / 2))
-    light, chroma = (light1 + light2) / 2, (chroma1 + chroma2) / 2
-    hue = hue1 + turn / 2 if chroma1 * chroma2 else hue1 + hue2
-    t = 1 - 0.17 * cos(radians(hue - 30)) + 0.24 * cos(radians(2 * hue))
-    t += 0.32 * cos(radians(3 * hue + 6)) - 0.2 * cos(radians(4 * hue - 63))
-    of_light = (light2 - light1) / (1 + 0.015 * (light - 50) ** 2 / sqrt(20 + (light - 50) ** 2))
-    of_chroma = (chroma2 - chroma1) / (1 + 0.045 * chroma)
-    of_hue = hue_apart / (1 + 0.015 * chroma * t)
-    turned = -2 * sqrt(chroma**7 / (chroma**7 + 25**7)) * sin(radians(60 * exp(-(((hue % 360 - 275) / 25) ** 2))))
-    return sqrt(of_light**2 + of_chroma**2 + of_hue**2 + turned * of_chroma * of_hue)
-
-
-@pytest.mark.parametrize(
-    "one, other, apart",
-    [  # of the pairs that Sharma, Wu and Dalal give for a check
-        ((50, 2.6772, -79.7751), (50, 0, -82.7485), 2.0425),
-        ((50, 2.5, 0), (73, 25, -18), 27.1492),
-        ((60.2574, -34.0099, 36.2677), (60.4626, -34.1751, 39.4387), 1.2644),
-        ((22.7233, 20.0904, -46.6940), (23.0331, 14.9730, -42.5619), 2.0373),
-        ((50, -1, 2), (50, 0, 0), 2.3669),
-    ],
-)
-def test_a_difference_is_that_of_the_standard(one, other, apart):
-    assert ciede2000(one, other) == pytest.approx(apart, abs=1e-4)
-    assert ciede2000(other, one) == pytest.approx(apart, abs=1e-4)
+    chroma1, chroma2 = hypot(a1, b1), hypot(a2, b2)
+    mean, chroma = sqrt(chroma1 * chroma2), chroma1 - chroma2
+    hue_squared = max((a1 - a2) ** 2 + (b1 - b2) ** 2 - chroma**2, 0)
+    return sqrt((light1 - light2) ** 2 + (chroma / (1 + 0.045 * mean)) ** 2 + hue_squared / (1 + 0.015 * mean) ** 2)
 
 
 @pytest.mark.parametrize("sight", CONES)
@@ -98,7 +72,7 @@ def test_a_difference_is_that_of_the_standard(one, other, apart):
 def test_any_two_roles_are_told_apart(name, sight, roles):
     colours = scheme_colours(name)
     seen = {role: cie_lab(multiply(CONES[sight], linear_rgb(colours[role]))) for role in roles}
-    near = {pair: ciede2000(*(seen[role] for role in pair)) for pair in combinations(roles, 2)}
+    near = {pair: cie94(*(seen[role] for role in pair)) for pair in combinations(roles, 2)}
     assert min(near.values()) >= MIN_DIFFERENCE, sorted((round(apart, 1), pair) for pair, apart in near.items())[:5]
 
 

@@ -16,7 +16,6 @@ from scripts.site.meta import reading
 from scripts.site.pages import home as home_page
 from scripts.site.pages import navigation
 from tests.docs.page_text import DRAWINGS
-from tests.site.test_browser import axe_violations
 
 SVG = "{http://www.w3.org/2000/svg}"
 CHAPTERS = navigation.chapters(load_config(str(ROOT / "mkdocs.yml")).extra["chapters"], ROOT / "docs")
@@ -183,14 +182,6 @@ def test_a_whole_card_leads_to_its_chapter(visit, url):
     box = card.bounding_box()
     page.mouse.click(box["x"] + box["width"] - 4, box["y"] + box["height"] - 4)
     page.wait_for_url(f"{url}chapters/{CHAPTERS[3].name}/")
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(visit, scheme):
-    page = visit("", scheme)
-    page.evaluate("document.getAnimations().forEach((each) => each.finish())")
-    page.locator(".stage:enabled").wait_for()
-    assert not axe_violations(page)
 
 
 def test_small_drawings_show_what_their_chapters_say():

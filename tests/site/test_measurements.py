@@ -113,15 +113,3 @@ def test_the_field_leaves_what_has_all_words_and_gives_the_rest_back(visit):
     assert (
         page.inner_text(".hb-find output") == "0 rows in 0 tables of 0 runs" and count_visible(page, "article h2") == 0
     )
-
-
-def test_without_scripts_and_on_other_pages_there_is_no_field(chromium, url, visit):
-    context = chromium.browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    assert page.goto(url + PAGE).ok
-    assert page.query_selector("#peers") and not page.query_selector(".hb-find")
-    context.close()
-    page = visit("tested/")
-    page.wait_for_load_state("networkidle")
-    assert not page.query_selector(".hb-find")
-    assert "find.js" not in page.evaluate("performance.getEntriesByType('resource').map(({ name }) => name).join()")

@@ -2,9 +2,9 @@
 
     cp -r tests/site/new_chapter/* .
 
-puts its files into the folders where they belong. Then add ``LINES`` and ``BEHIND`` below, and run ``make facts``. Put
-your chapter's name in place of *example*, one file after the other, and in the imports of ``board.py`` and
-``demo.py``, which have ``scripts.chapters.example``.
+puts its files into the folders where they belong. Then add the lines of ``new_chapter_lines.toml``, and run
+``make facts``. Put your chapter's name in place of *example*, one file after the other, and in the imports of
+``board.py`` and ``demo.py``, which have ``scripts.chapters.example``.
 
 It has no live piece, lab, kernel or worksheet, no test of its own in ``tests/chapters/``, no term in the glossary, no
 row in ``README.md`` and no card in ``docs/assets/cards/``. docs/contributing.md says which files these need.
@@ -13,6 +13,7 @@ row in ``README.md`` and no card in ``docs/assets/cards/``. docs/contributing.md
 import shutil
 import subprocess
 import sys
+import tomllib
 
 import pytest
 from bs4 import BeautifulSoup
@@ -21,18 +22,7 @@ from scripts.records import ROOT
 from tests.site.conftest import SiteCopy, mkdocs
 
 FILES = ROOT / "tests" / "site" / "new_chapter"
-LINES = {  # file -> a line of it, and what comes behind that line
-    "mkdocs.yml": ("        - many-gpus\n", "        - example\n"),
-    "docs/references.md": (
-        "### Softmax and FlashAttention\n\n",
-        '- N. J. Higham, "The Accuracy of Floating Point Summation", 1993,\n'
-        "  [doi:10.1137/0914050](https://doi.org/10.1137/0914050). Why a tree is more accurate than a chain.\n"
-        "  Cited in chapter [13](chapters/example/index.md).\n"
-        "  { #higham-1993 }\n",
-    ),
-    "scripts/chapters/demo_seconds.json": ('  "seconds": {\n', '    "example": 1,\n'),  # by scripts.time_demos
-}
-BEHIND = 'example_run = "No GPU yet."\n'  # in snippets/behind.toml, until `make record` has run the snippet
+LINES = tomllib.loads(FILES.with_name("new_chapter_lines.toml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +30,9 @@ def copy(tmp_path_factory):
     """A copy of the repository to which the chapter was added."""
     copy = SiteCopy(tmp_path_factory.mktemp("example") / "copy")
     shutil.copytree(FILES, copy.root, dirs_exist_ok=True)
-    for path, (line, added) in LINES.items():
-        copy.edit(path, lambda text, line=line, added=added: text.replace(line, line + added))
-    copy.edit("snippets/behind.toml", lambda text: text + BEHIND)
+    for path, lines in LINES.items():
+        behind, added = lines["behind"], lines["add"]
+        copy.edit(path, lambda text, behind=behind, added=added: text.replace(behind, behind + added, 1))
     run(copy, "scripts.facts")
     return copy
 
@@ -73,14 +63,6 @@ def test_the_example_is_in_every_list(built):
     assert (built / "snippets/example_run/index.html").is_file()
     assert "chapters/example/" in (built / "index.html").read_text()
     assert "Sheet 13: example" in (built / "whiteboard/all/index.html").read_text()
-
-
-@pytest.mark.parametrize(("old", "new"), [("notes", "notes"), ("whiteboard", "sheet")])
-def test_an_old_address_leads_to_the_page(built, old, new):
-    page = BeautifulSoup((built / old / "example/index.html").read_text(), "html.parser")
-    address = page.find("link", rel="canonical")["href"]
-    assert page.a["href"] == address and f'"{address}" + location.search + location.hash' in page.script.string
-    assert (built / old / "example" / address / "index.html").samefile(built / f"chapters/example/{new}/index.html")
 
 
 def test_it_passes_the_tests_of_chapters_and_of_docs(copy):

@@ -1,8 +1,6 @@
 """The built HTML: every block of code is a quotation, every link leads somewhere, nothing is asked of another host."""
 
-import os
 import re
-import subprocess
 from collections import Counter
 from datetime import date
 from functools import cache
@@ -14,7 +12,7 @@ import pytest
 from bs4 import BeautifulSoup, SoupStrainer
 
 from scripts.facts.unchecked_pages import is_unchecked
-from scripts.records import ROOT, Reader, kernel_outcomes, machine_name
+from scripts.records import ROOT, Reader, machine_name
 from scripts.site.fences import figures, symbols
 from scripts.site.pages import glossary
 from tests.site.conftest import EARLIER, NEWEST, never_ran
@@ -59,19 +57,6 @@ def cells_shown(page: str) -> list[str]:
     return re.findall(r"^\s*``` run\b.*\n\s*(\S+)", markdown_of(page), re.MULTILINE)
 
 
-def source_snippets(figure: str) -> set[str]:
-    """The snippets whose records a figure draws."""
-    path = figures.paths(ROOT)[figure]
-    text = path.read_text()
-    for shared in ("steps", "unit_clocks"):
-        if re.search(rf"import {shared}$|\.{shared} import", text, re.MULTILINE):
-            text += (path.parents[1] / f"{shared}.py").read_text()
-    return set(re.findall(r'records\.table\("(\w+)"', text))
-
-
-OPTIONAL_SNIPPETS = {"percent_of_ideal": {"more_gpus"}}  # figures that have enough to draw while these have never run
-
-
 def says_where_and_when(line, name: str, ran: dict, earlier: bool = False) -> bool:
     day = date.fromisoformat(ran["date"])
     facts = [f"{name} {'an earlier run' if earlier else 'ran'} on {machine_name(ran)}, {day.day} {day:%B %Y}"]
@@ -90,10 +75,6 @@ def says_how_it_ran(line, page: str, name: str) -> bool:
         return says_how_to_run(line, name)
     record = reader(page).read(name)
     return says_where_and_when(line, name, record.provenance, record.earlier)
-
-
-def test_there_is_a_page_for_everything(pages):
-    assert {f"snippets/{name}/" for name in NEWEST.names()} | {"", CHAPTER} <= set(pages)
 
 
 def test_every_block_of_code_is_a_quotation(articles):
@@ -148,63 +129,8 @@ def test_every_output_says_where_and_when_it_ran(articles):
             assert len(lines) == 1 and says_how_it_ran(lines[0], page, name), f"{page}: {mark}"
 
 
-def test_every_value_of_a_page_stands_on_it_as_a_number(articles):
-    """Which number it is, tests/site/fences/test_values.py says."""
-    value_count = 0
-    for page, article in articles.items():
-        if page == "whiteboard/all/":  # made of the sheets, whose own pages are looked at
-            continue
-        quotations = [" ".join(each.split()) for each in re.findall(r"`#!value ([^`]+)`", markdown_of(page))]
-        values = article.find_all(class_="hb-value")
-        assert len(values) == len(quotations), page
-        value_count += len(values)
-        for value, quotation in zip(values, quotations, strict=True):
-            mark = value.find(class_="hb-stale")
-            shown = value.get_text().removesuffix(f" {mark.get_text()}") if mark else value.get_text()
-            if shown != "[has never run]":
-                assert " ".join(value["data-value"].split()) == quotation, page
-                assert re.fullmatch(
-                    r"−?[\d,]+(\.\d+)?(·10⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)?",  # noqa: RUF001
-                    shown,
-                ), f"{page}: {quotation}"
-    assert value_count
-
-
-def test_the_outcome_of_the_suite_is_the_records_and_what_waits_for_its_run_is_named(articles):
-    outcomes, waiting = kernel_outcomes.current_and_waiting(ROOT, NEWEST.modules)
-    if not outcomes:
-        text = articles["tested/"].get_text()
-        assert all(file.removeprefix("tests/kernels/") in text for file in waiting)
-        return
-    box = articles["tested/"].find(class_="hb-suite")
-    rows = [[cell.get_text("\n").split("\n") for cell in row.find_all("td")] for row in box.find_all("tr")][1:]
-    counts = [
-        (sum(file["passed"].values()), sum(sum(tests.values()) for tests in file["skipped"].values()), file["seconds"])
-        for file in outcomes.values()
-    ]
-    counts.append(tuple(map(sum, zip(*counts, strict=True))))
-    names = [*(path.removeprefix("tests/kernels/") for path in outcomes), "Together"]
-    expected = [(name, str(a), str(b), f"{c:.1f}") for name, (a, b, c) in zip(names, counts, strict=True)]
-    assert [(first[-1], *(cell[0] for cell in cells)) for first, *cells in rows] == expected
-    for path, (first, *_) in zip(outcomes, rows[:-1], strict=True):
-        assert first[0] and (ROOT / path).read_text().startswith(f'"""{first[0]}')
-    reasons = [reason for file in outcomes.values() for reason in file["skipped"]]
-    assert [item.get_text().partition(": ")[2] for item in box.select("li")] == reasons
-    runs = Counter(tuple(sorted(file["ran"].items())) for file in outcomes.values())
-    lines = box.find_all(class_="hb-provenance")
-    assert len(lines) == len(runs) and says_where_and_when(lines[0], "The GPU suite", dict(runs.most_common(1)[0][0]))
-    notices = " ".join(notice.get_text() for notice in box.find_all(class_="hb-notice"))
-    assert bool(notices) == bool(waiting) and all(file.removeprefix("tests/kernels/") in notices for file in waiting)
-
-
-def test_the_random_cases_are_the_records(articles):
-    cases, current = kernel_outcomes.random_cases(ROOT, NEWEST.modules)
-    box = articles["tested/"].find_all(class_="hb-suite")[1]
-    *rows, total = [[cell.get_text() for cell in row.find_all("td")] for row in box.find_all("tr")][1:]
-    assert rows == [[name, str(form["cases"]), f"{form['worst']:.2f}"] for name, form in cases["forms"].items()]
-    assert total[1] == str(sum(form["cases"] for form in cases["forms"].values()))
-    assert says_where_and_when(box.find(class_="hb-provenance"), "The suite of random cases", cases["ran"])
-    assert bool(box.find(class_="hb-notice")) != current
+def test_no_value_is_left_unasked(articles):
+    assert [page for page, article in articles.items() if "#!value" in article.get_text()] == []
 
 
 def test_every_link_and_anchor_leads_somewhere(site, pages):
@@ -293,22 +219,6 @@ def test_a_page_has_one_title_unique_ids_and_skips_no_level_of_headings(articles
         assert all(after <= before + 1 for before, after in pairwise(levels)), f"{page}: {levels}"
 
 
-def test_every_figure_has_a_caption_and_a_text_alternative_and_says_what_it_is_drawn_from(articles):
-    figures = [(page, box) for page, article in articles.items() for box in article.select(".hb-figure:not(.hb-live)")]
-    assert figures
-    for page, figure in figures:
-        assert figure.figcaption.get_text(strip=True) and figure.find(class_="hb-alternative").get_text(strip=True)
-        name = figure["id"].removeprefix("figure-")
-        snippets = sorted(source_snippets(name))
-        missing, optional = list(filter(never_ran, snippets)), OPTIONAL_SNIPPETS.get(name, set())
-        drawn = set(missing) <= optional
-        assert bool(figure.find(class_="hb-plot")) == drawn, name
-        # Without a plot the page says what stops it.
-        expected = snippets if drawn else [each for each in missing if each not in optional]
-        lines = figure.find_all(class_=["hb-notice", "hb-provenance"])
-        assert len(lines) == len(expected) and all(map(says_how_it_ran, lines, [page] * len(lines), expected)), name
-
-
 def test_a_figure_with_a_note_has_a_headline_of_two_lines_on_a_phone_at_most(articles):
     noted = [note.find_parent("figure") for article in articles.values() for note in article.select("figure .hb-note")]
     assert len(noted) > 10
@@ -324,18 +234,6 @@ def test_snippet_pages_are_lean_and_offer_script_and_notebook(site, articles):
         links = {link["href"] for link in article.find_all("a", download=True)}
         assert links == {f"../{name}.{kind}" for kind in ("py", "ipynb", "zip")}
         assert all((site / "snippets" / link.removeprefix("../")).is_file() for link in links)
-
-
-@pytest.mark.skipif(not (ROOT / ".venv/bin/python").exists(), reason="there is no .venv: its Python is what pages name")
-def test_the_printed_command_runs_a_snippet(articles, tmp_path):
-    """As printed, from the root, by a shell to which nothing was exported; what it needs is set up already."""
-    name = "flash_first"
-    printed = [code.get_text() for code in articles[f"snippets/{name}/"].select("p code")]
-    (command,) = (command for command in printed if command.startswith("make "))
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-    command += " SETUP=@true"
-    result = subprocess.run(command, shell=True, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
-    assert result.returncode == 0 and result.stdout, f"{command}\n{result.stderr}"
 
 
 def test_with_the_address_every_page_leads_to_the_repository_and_to_its_file(small_site):
@@ -360,46 +258,6 @@ def test_without_the_address_no_page_has_such_a_link(site, pages):
         html = soup(site / page / "index.html")
         assert not html.select(".md-source, [rel=edit]"), page
         assert html.select("a[href]"), page
-
-
-def test_what_has_never_run_and_what_is_behind_is_shown_as_that(small_site):
-    def article(page):
-        return soup(small_site.site / page / "index.html").article
-
-    summary = small_site.output.rpartition("written in")[2]  # what is said once all pages are made
-    assert "2 shown as earlier runs, or as never run: behind, never (snippets/behind.toml)" in summary
-    (waits,) = article("tested/").find_all(class_="hb-notice")
-    assert waits.get_text().startswith("1 test function waits for a run on a GPU: test_waits.py.")
-    chapter, snippet_page = article("chapters/online-softmax/"), article("snippets/never/")
-    figure, drawn = chapter.find(id="figure-of_never"), chapter.find(id="figure-of_behind")
-    runs = {each["data-quote"]: each.find_parent(class_="hb-run") for each in chapter.select("[data-quote]")}
-    for place in (runs["never:show"], figure, snippet_page):
-        (notice,) = place.find_all(class_="hb-notice")
-        assert says_how_to_run(notice, "never") and not place.select("[data-record], .hb-plot, .hb-stale")
-    assert figure.find(class_="hb-alternative").get_text() == "A bar."
-    shown_by_value = {value["data-value"]: value.get_text() for value in chapter.select(".hb-value")}
-    assert [*shown_by_value.values()] == ["1", "1 an earlier run", "[has never run]"]
-    changed = "this code has changed since the run shown here"
-    for place, marks in ((runs["behind:show"], [changed, ""]), (drawn, [""]), (article("snippets/behind/"), [""])):
-        found = [mark.get_text() for mark in place.select("p.hb-stale")]
-        assert len(found) == len(marks) and found[:-1] == marks[:-1]
-        assert found[-1].startswith("an earlier run, of commit ") and place.select("[data-record], .hb-plot")
-    assert not runs["now:show"].select(".hb-stale, .hb-notice")
-
-
-def test_every_table_of_every_record_stands_under_measurements(articles):
-    sections = articles["measurements/"].find_all("h2")
-    found = [heading.find_next(class_=["hb-record", "hb-notice"]) for heading in sections]
-    for name, section in zip(NEWEST.names(), found, strict=True):
-        assert says_how_it_ran(section.find(class_=["hb-provenance", "hb-notice"]), "measurements/", name)
-        if never_ran(name):
-            continue
-        tables = NEWEST.read(name).tables()
-        assert f"python -m scripts.records {name}" in section.get_text()
-        captions = [caption.get_text() for caption in section.find_all("caption")]
-        assert captions == [table["name"].replace("_", " ") for table in tables], name
-        for table, shown in zip(tables, section.find_all("table"), strict=True):
-            assert len(shown.tbody.find_all("tr")) == len(table["rows"]), name
 
 
 def test_the_api_has_every_module_on_the_page_of_its_room_and_names_it_in_its_index(articles):

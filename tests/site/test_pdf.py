@@ -6,9 +6,9 @@ import re
 import pypdf
 import pytest
 
+from scripts.browser.static_server import serve
 from scripts.copies import __main__ as command
 from scripts.copies import pdf
-from scripts.speed.static_server import serve
 
 PATHS = ["whiteboard/", "chapters/traffic/sheet/", "chapters/blocks-of-keys/notes/"]  # the last has a figure
 ELSEWHERE = "https://example.org/handbook/"

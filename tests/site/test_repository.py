@@ -24,13 +24,6 @@ def test_the_links_follow_from_what_is_cloned(clone, address, name, edit):
     assert (config.repo_url, config.repo_name, config.edit_uri) == (address, name, edit)
 
 
-def test_a_reader_is_told_how_to_clone_what_is_known():
-    assert repository.clone_commands("https://example.org/b.git") == (
-        "git clone https://example.org/b.git handbook && cd handbook"
-    )
-    assert repository.clone_commands("") == ""
-
-
 def test_a_snippets_page_is_edited_in_its_script():
     script = ROOT / "snippets" / "balloon" / "balloon.py"
     edited = repository.edit_address(script, ROOT, "https://github.com/a/b")

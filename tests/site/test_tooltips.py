@@ -37,30 +37,6 @@ def test_the_pointer_shows_what_a_word_means_and_leaving_hides_it(page):
     assert word.get_attribute("title") == meaning and word.get_attribute("aria-describedby") is None
 
 
-def test_the_pointer_goes_from_word_to_word(page):
-    first, second = page.query_selector_all(WORD)[:2]
-    meaning = second.get_attribute("title")
-    first.hover()
-    assert tooltip_text(page) != meaning
-    second.hover()
-    assert tooltip_text(page) == meaning and first.get_attribute("title")
-
-
-def test_a_tooltip_moves_with_its_word(page):
-    word, _ = explained_word(page)
-    word.hover()
-    tooltip_text(page)
-    drift = page.evaluate("""() => {
-        const gap = () => document.querySelector(".md-tooltip2 > *").getBoundingClientRect().top
-            - document.querySelector("[aria-describedby=hb-tooltip]").getBoundingClientRect().top;
-        const before = gap();
-        document.body.style.paddingTop = "200px"; // what scrolls within the page moves a word in the same way
-        dispatchEvent(new Event("scroll"));
-        return Math.abs(gap() - before);
-    }""")
-    assert drift < 1
-
-
 def test_a_tap_shows_what_a_word_means_and_the_next_tap_hides_it(page):
     word, meaning = explained_word(page)
     box = word.bounding_box()
