@@ -22,7 +22,7 @@ from scripts.site.markup import drawings, maths, tables
 from scripts.site.markup.no_break import add_no_breaks
 from scripts.site.meta import head, repository, search
 from scripts.site.meta.cards import Cards
-from scripts.site.pages import api, glossary, labs, navigation
+from scripts.site.pages import api, glossary, labs, navigation, redirects
 from scripts.site.pages.placeholders import Placeholders
 from scripts.site.pages.sheets import Sheets
 from scripts.site.pages.snippets import Snippets
@@ -191,6 +191,7 @@ class Build(BasePlugin):
         self.sheets.cache.prune()
         self.snippets.copy_downloads(config.site_dir)
         standalone.write(Path(config.site_dir, "kernels"), self.reader.root, config.site_name)
+        redirects.write(Path(config.site_dir), self.chapters)
         labs.write_notebooks(config.site_dir, self.reader.root, config.site_url)
         self.log_step("pages and downloads written")
         if behind := self.reader.behind:
