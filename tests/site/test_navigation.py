@@ -155,3 +155,9 @@ def test_labs_come_by_number_each_with_its_chapter(docs, chapters):
     assert "`labs/02_first_one.py`" in lists.fill("<!-- lab first-one -->")
     with pytest.raises(PluginError, match="has no such lab"):
         lists.fill("<!-- lab nowhere -->")
+
+
+def test_the_old_addresses_of_notes_and_sheets_lead_to_where_they_are_now(site):
+    for old, new in (("notes/hopper", "chapters/hopper/notes"), ("whiteboard/hopper", "chapters/hopper/sheet")):
+        assert (site / new / "index.html").is_file()
+        assert f'content="0; url=../../{new}/"' in (site / old / "index.html").read_text(encoding="utf-8")
