@@ -82,7 +82,7 @@ function listing(wrong, { moments, at }) {
       <code>${coloured(line.trim(), wrong && i === LINES.key)}${count}</code></li>`;
   });
   return html`<ol class="hb-live__code" aria-label="The kernel, step by step">${STEPS.map((title, number) => {
-    const here = at.flatMap(({ line }, program) => (paragraph(line) === number ? html` <b title="program ${program}">${program}</b>` : []));
+    const here = at.flatMap((moment, program) => (moment && paragraph(moment.line) === number ? html` <b title="program ${program}">${program}</b>` : []));
     return html`<li class=${number === open ? "open" : ""}><p># ${title}${here}</p>${number === open ? html`<ol>${items}</ol>` : nothing}</li>`;
   })}</ol>`;
 }
@@ -191,7 +191,7 @@ function sentence(problem, state, step) {
   }
   const { line, turn } = moment;
   if (underWay(step) && !slowly) {
-    if (wrong) return ended(problem, state, 0, step.at[0].held);
+    if (wrong) return ended(problem, state, 0, step.at[0]?.held ?? held);
     if (asks(state)) return "Which table will be loaded again and again? Guess: press Q, K or V.";
     return `Noted: ${state.guess.toUpperCase()}. Run the programs, and see whose piles grow tallest.`;
   }

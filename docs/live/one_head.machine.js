@@ -182,20 +182,21 @@ function drawVector(program, register, { step, before, first, second }, at) {
 function drawRow(program, { step, before, first, second }, at) {
   const name = rowOf(step.held);
   if (!name) return nothing;
-  const earlier = rowOf(before.at[program]?.held ?? {});
+  const old = before.at[program]?.held ?? {};
+  const earlier = rowOf(old);
   const writing = step.moments.find(({ writes }) => writes.includes(name));
   const made = writing ? (needsTwoChanges(writing) ? second : first) : 1;
   const full = (/** @type {string} */ name, /** @type {number} */ x) => Math.max(0, x) / (name === "scores" ? DIM : 1);
   return step.held[name].map((number, i) => {
     const cell = at.held(program, name, i);
-    const old = earlier ? before.at[program].held[earlier][i] : number;
-    const from = earlier ? full(earlier, old) : 0;
+    const last = earlier ? old[earlier][i] : number;
+    const from = earlier ? full(earlier, last) : 0;
     const high = (from + (full(name, number) - from) * made) * cell.height;
     return [
       ground(cell, "paper"),
       rect(cell.x, cell.y + cell.height - high, cell.width, high, "rose-fill", 0.45),
       group(earlier ? 1 : made, outline(cell, "thin rose dashes", 1)),
-      written(cell, made < 0.5 ? old : number, "ink"),
+      written(cell, made < 0.5 ? last : number, "ink"),
     ];
   });
 }

@@ -10,7 +10,7 @@
  * @typedef {Record<string, number[]>} Held the registers of a program
  * @typedef {{line: number, turn: number, reads: string[], writes: string[], touch: Touch | null, held: Held}} Moment
  *   what one line has done; turn: which of its loop
- * @typedef {{program: number, moments: Moment[], held: Held, touched: Touch[], at: Moment[]}} Step what the reader sees at
+ * @typedef {{program: number, moments: Moment[], held: Held, touched: Touch[], at: (Moment | undefined)[]}} Step what the reader sees at
  *   once; touched: by all programs so far; at: what each that has begun did last
  */
 
