@@ -39,7 +39,7 @@ def test_before_it_runs_only_paper_says_how_it_ends(pieces):
     assert drawn == {"narrow": [0, 0], "wide": [0, 0], "printed": [worked.load_store_clocks(8), 4]}
     assert text["wide"].count("0 clocks") == 1, "only the axis has it"
     assert len(still.select(".hb-live__warps button > svg")) == 4, "a track for each number of warps"
-    assert len(still.select(".hb-live__warps svg path")) == 8, "of four warps the text has told"
+    assert len(still.select(".hb-live__warps svg path")) == 10, "of four warps the text has told"
 
 
 def test_where_an_instruction_has_gone_from_its_kind_can_still_be_seen(pieces):
