@@ -130,12 +130,7 @@ export function drawPiece(piece, state, previous, canvas, buttons) {
   const waits = moves && piece.meanwhile;
   const text = waits ? waits(state) : piece.says(state, previous);
   // A press brings what moves to its end, and nothing else; and a last step is seen before it's left.
-  // Where one step is all, what's chosen anew runs at once.
-  const begin = () => {
-    set(anew);
-    if (last === 1) go(1);
-  };
-  const next = () => (moves ? finish() : step !== last ? go(step + 1) : ended && begin());
+  const next = () => (moves ? finish() : step !== last ? go(step + 1) : ended && set(anew));
   const onPicture = (/** @type {Event} */ event) => /** @type {Element} */ (event.target).closest("svg") && next();
   const pressed = step === last || moves ? { ...state, step: step - 1 } : state; // what runs has the button's name
   const [look, onButton] = step === last && ended ? ["quiet", afterwards] : [piece.asks?.(state) ? "quiet" : "", piece.next?.(pressed) ?? "Next step"];

@@ -137,6 +137,7 @@ def test_each_finished_run_leaves_its_tape_until_reset(visit):
     page.emulate_media(reduced_motion="reduce")
     for warps in ("1 warp", "2 warps"):
         piece.get_by_role("button", name=f"With {warps}").click()
+        assert piece.locator(".hb-live__says").inner_text().endswith("Guess, then run.")
         piece.get_by_role("button", name=f"Run {warps}").click()
     lengths = [worked.load_store_clocks(warps) for warps in (1, 2, 4, 8)]
     assert tapes(piece) == left(**{f"w{warps}": length for warps, length in zip((1, 2, 4, 8), lengths, strict=True)})
