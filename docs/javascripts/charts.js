@@ -4,6 +4,7 @@ globalThis.charts = (() => {
   "use strict";
 
   const [SIZE, LINE, NARROW, BESIDE] = [14, 18, 600, 120]; // pixels; BESIDE: the widest name that a phone has room for
+  const EN = SIZE / 2; // about as wide as an en space
   const CLEAR = "rgba(0,0,0,0)";
   const GLYPHS = { circle: "●", square: "■", diamond: "◆", "triangle-up": "▲", x: "✕", cross: "✚", star: "★" };
   const HOLLOW = { circle: "○", square: "□", diamond: "◇", "triangle-up": "△" };
@@ -166,7 +167,9 @@ globalThis.charts = (() => {
       const long = wide(text);
       const left = how === "start" ? x + 4 : how === "end" && margin ? Math.min(x + 12, width - long) : Math.max(0, Math.min(x + 4, width) - long);
       const shadow = ["1px 0", "-1px 0", "0 1px", "0 -1px"].map((side) => `${side} 0 ${colour.paper}`).join(); // legible on a line
-      return [{ text, font: { color: legible(trace, colour), shadow, ...bold(trace) }, box: { left, right: left + long, y: how === "end" && margin ? y : y - 13 } }];
+      const beside = how === "end" && margin;
+      const ground = beside && { bgcolor: colour.paper, width: Math.max(left + long, size.l + size.w) - left + EN }; // the grid ends before it
+      return [{ text: beside ? `\u2002${text}` : text, font: { color: legible(trace, colour), shadow, ...bold(trace) }, ground, box: { left: beside ? left - EN : left, right: left + long, y: beside ? y : y - 13 } }];
     });
   }
 
@@ -200,7 +203,7 @@ globalThis.charts = (() => {
         lower.y += lacking;
       }
     }
-    return notes.map(({ text, font, box }) => at(size, box.left, box.y, text, font));
+    return notes.map(({ text, font, box, ground }) => at(size, box.left, box.y, text, font, { ...ground }));
   }
 
   return { styled, words };

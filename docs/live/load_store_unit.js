@@ -4,7 +4,7 @@ import { at, clocks, FALL, multiplications, queue, WARPS } from "./load_store_un
 import { oneOf, pluralize } from "./controls.js";
 import { clamp, group, hundredths, path, rect, stage, text } from "./strokes.js";
 
-const initial = { warps: 4, step: 0, runs: "" }; // runs: the numbers of warps that have run before
+const initial = { warps: 8, step: 0, runs: "4" }; // runs: the numbers of warps that have run before
 const CLOCK = 14; // milliseconds, so that no run takes longer than three seconds
 const START = 1 - FALL; // so that the first has arrived when its clock has passed
 const AXIS = 225; // clocks, enough for any number of warps and a number behind it
@@ -19,7 +19,7 @@ const UNUSED = 6; // instructions of a sum that a warp alone needn’t do
 /** @typedef {ReturnType<typeof layout>} Layout */
 
 /** @type {Record<Kind, string>} */
-const LOOKS = { key: "key", value: "value", shuffle: "violet half", shared: "violet" };
+const LOOKS = { key: "key", value: "value", shuffle: "ink half", shared: "ink" };
 const KINDS = /** @type {Kind[]} */ (Object.keys(LOOKS));
 
 /** @param {string} asked */
@@ -173,8 +173,7 @@ function drawClocks(warps, clock, my) {
 /** What a run leaves: its clocks, and how many. @param {number} warps */
 function drawTape(warps) {
   const kinds = alike(queue(warps)).map(({ kind, from, count }) => boxes([[from * warps, 0, count * warps, TAPE]], LOOKS[kind]));
-  return html`<span><svg viewBox="0 0 ${AXIS} ${TAPE}" preserveAspectRatio="none" aria-hidden="true">${kinds}</svg>
-    <b style="left: ${hundredths((100 * clocks(warps)) / AXIS)}%">${clocks(warps)}</b></span>`;
+  return svg`<g>${kinds}</g>`;
 }
 
 /** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
@@ -187,46 +186,42 @@ function picture(state, set, { width, elapsed }) {
     return [drawInstructions(warps, clock, paper, my), drawFunnel(my), drawNames(warps, my), drawClocks(warps, clock, my)];
   };
   const done = kept(elapsed < Infinity ? { ...state, step: 0 } : state).split(",");
-  const tape = (/** @type {number} */ each) => html`<button type="button" aria-pressed=${String(each === warps)}
-    @click=${() => {
-      set(choose(state, each));
-      set({ step: 1 });
-    }}>${pluralize(each, "warp")} ${done.includes(String(each)) ? drawTape(each) : html`<span></span>`}</button>`;
-  return html`${stage(width, says(state), draw, [430, 446])}
+  const tape = (/** @type {number} */ each) => {
+    const ran = done.includes(String(each));
+    const press = () => set({ ...choose(state, each), step: Number(ran) });
+    return html`<button type="button" aria-pressed=${String(each === warps)} @click=${press}>
+      ${pluralize(each, "warp")} <small>${ran ? clocks(each) : "?"} clocks</small>
+      <svg viewBox="0 0 ${AXIS} ${TAPE}" preserveAspectRatio="none" aria-hidden="true">${ran ? drawTape(each) : nothing}</svg>
+    </button>`;
+  };
+  return html`${stage(width, says(state), draw, [400, 446])}
     <div class="hb-live__warps" role="group" aria-label="Warps">${WARPS.map(tape)}</div>`;
 }
 
-/** @type {Record<number, string>} */
-const WHY = {
-  1: "Alone, a warp needs no shared memory: 5 shuffles a sum, and",
-  2: "Two warps have two results to add, so they need shared memory.",
-  4: "The multiplications took 2.",
-  8: "That’s 256 threads for 128 numbers, so half of them hold copies.",
+/** @type {Record<number, [string, string]>} what is asked before a run, and what is said after it */
+const SAYS = {
+  1: ["And one warp, alone? It has nobody to hand a result to.", "Five shuffles a sum, no shared memory: 1 · (5 + 5 + 2) = 12 clocks."],
+  2: ["And two warps? They have two results to add up.", "Two results make one shuffle: 2 · (10 + 10 + 2) = 44 clocks."],
+  4: ["Four warps wait for the LSU, which starts one instruction in a clock.", "4 · (11 + 11 + 2) = 96 clocks. The multiplications took 2."],
+  8: ["Four warps took 96 clocks. How many will eight take?", "Four of them hold the key: 11. All hold the row: 12. So 8 · (11 + 12 + 2) = 200 clocks."],
 };
 
 /** @param {State} state */
-function says(state) {
-  const warps = read(state);
-  const each = queue(warps).length;
-  if (state.step) return warps === 1 ? `${WHY[1]} ${each} clocks in all.` : `${warps} · ${each} = ${clocks(warps)} clocks. ${WHY[warps]}`;
-  if (warps === 8)
-    return `Four warps hold the key: 11. The row is in all eight: 12. So 11 + 12 + 2 = ${each} for each warp.`;
-  const wait = warps === 1 ? "One warp waits, with" : `${warps} warps wait, each with`;
-  return `${wait} ${each} instructions for the LSU. It starts one in a clock.`;
-}
+const says = (state) =>
+  state.step ? SAYS[read(state)][1].replace(/ ([·+]) /g, "\u00a0$1\u00a0") : `${SAYS[read(state)][0]} Guess, then run.`; // no line ends in a product
 
 /** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "One query meets one key at the load-store unit",
   initial, picture, says,
   lastStep: () => 1,
-  next: () => "Run a pair",
+  next: ({ warps }) => `Run ${pluralize(warps, "warp")}`,
   again: (state) => {
     const done = kept(state).split(",");
-    const other = [2, 1, 8, 4].find((warps) => !done.includes(String(warps)));
+    const other = [8, 1, 2, 4].find((warps) => !done.includes(String(warps)));
     return other ? [`With ${pluralize(other, "warp")}`, choose(state, other)] : ["Again", { step: 0 }];
   },
-  done: (state) => kept(state).includes("4"), // of four warps the caption tells
+  done: (state) => [1, 8].every((warps) => kept(state).includes(String(warps))), // of them the caption tells
   meanwhile: () => "One instruction in a clock, whichever warp it comes from.",
   duration: (state) => (clocks(read(state)) + multiplications(read(state)) / 2 - START) * CLOCK,
 };

@@ -1,11 +1,11 @@
 // A kernel at work: memory, three programs, each at its bench, and the lines that they run.
 import { html, nothing } from "lit-html";
-import { launch, LINES, output, range, right, source, STARTS, stops, WORDS } from "./one_head.model.js";
+import { isDone, launch, LINES, output, range, right, source, STARTS, stops, underWay, WORDS } from "./one_head.model.js";
 import { draw, HEIGHTS, isOver, lift, lookOf, PROGRAMS, TABLES, WIDEST } from "./one_head.machine.js";
 import { checkbox, formatNumber, vector } from "./controls.js";
 import { stage } from "./strokes.js";
 
-const initial = { wrong: false, slowly: false, guess: "", step: 5 }; // guess: letters; step 5: one program is done
+const initial = { wrong: false, slowly: false, guess: "", step: 5 }; // step 5: one program is done, two are under way
 const [SLOW, LINE, FAST] = [800, 400, 140]; // milliseconds of a line: alone, within its paragraph, within a program
 
 /** @typedef {typeof initial} State */
@@ -23,7 +23,9 @@ const now = (state) => all(state)[ends(state)[state.step]];
 /** @param {State} state */
 const last = (state) => ends(state).length - 1;
 /** The step that ends a program. @param {number} program @param {State} state */
-const end = (program, state) => ends(state).map((i) => all(state)[i].program).lastIndexOf(program);
+const end = (program, state) => ends(state).findIndex((i) => isDone(all(state)[i], program));
+/** Whether a guess is asked for. @param {State} state */
+const asks = (state) => !state.wrong && !state.slowly && !state.guess && underWay(now(state));
 /** @param {State} state */
 const pace = (state) => (state.slowly ? SLOW : now(state).program ? FAST : LINE);
 /** How far a change is. @param {number} part */
@@ -56,7 +58,6 @@ const paragraph = (line) => STARTS.findLastIndex((start) => start <= line);
 /** What a row of each table is; in the code a name has its colour. @type {Record<string, string>} */
 const POINTERS = { q: "query", k: "key", v: "value" };
 const NAMES = /(\b(?:q|query|k|key|v|value|scores|exponentials|weights|key_number)\b)/;
-const LONG = 42; // signs of a line; a longer one breaks after its first comma, or before its last sign
 
 /** @param {string} line @param {boolean} bug whether its key_number isn't multiplied any more */
 const coloured = (line, bug) =>
@@ -65,48 +66,40 @@ const coloured = (line, bug) =>
     return i % 2 ? html`<span class=${lookOf(POINTERS[part] ?? part)}>${part}</span>` : part;
   });
 
-/** A line of code. @param {string} line @param {boolean} bug @param {number} turn of its loop, or -1 */
-function codeOf(line, bug, turn) {
-  const code = line.trim();
-  const at = bug || code.length > LONG ? code.indexOf(",") + 1 || code.search(/ [-+/](?!.* [-+/])/) : code.length;
-  const rest = at < code.length ? html`<br>${coloured(code.slice(at), bug)}` : nothing;
-  const now = turn < 0 ? nothing : html` <span class="turn">now ${turn}</span>`;
-  return html`<code>${coloured(code.slice(0, at), bug)}${rest}${now}</code>`;
-}
-
 /**
- * The kernel; open is the step that runs, or that has the wrong address.
+ * The kernel, with the numbers of the programs that are there; open is the step that runs, or that has the wrong address.
  * @param {boolean} wrong @param {Step} step
  */
-function listing(wrong, { moments }) {
-  const [now, turn] = [moments.map(({ line }) => line), moments[0]?.turn ?? -1];
+function listing(wrong, { moments, at }) {
+  const [now, turn] = [moments.map(({ line }) => line), moments[0]?.turn];
   if (wrong && !now.length) now.push(LINES.key);
   const [open, loop] = [paragraph(now[0] ?? -1), [LINES.keys, LINES.values].find((head) => now[0] > head && now[0] <= head + 2)];
   const items = source(wrong)[open]?.map((line, number) => {
     const i = STARTS[open] + number;
     const look = now.includes(i) ? "now" : i === loop ? "head" : "";
-    const code = codeOf(line, wrong && i === LINES.key, i === loop ? turn : -1);
-    return html`<li class=${look} aria-current=${look === "now" ? "step" : "false"} style="--indent: ${line.search(/\S/)}">${code}</li>`;
+    const count = i === loop ? html` <span class="turn">now ${turn}</span>` : nothing;
+    return html`<li class=${look} aria-current=${look === "now" ? "step" : "false"} style="--indent: ${line.search(/\S/)}">
+      <code>${coloured(line.trim(), wrong && i === LINES.key)}${count}</code></li>`;
   });
-  return html`<ol class="hb-live__code" aria-label="The kernel, step by step">${STEPS.map((title, number) =>
-    number === open ? html`<li class="open"><p># ${title}</p><ol>${items}</ol></li>` : html`<li><p># ${title}</p></li>`,
-  )}</ol>`;
+  return html`<ol class="hb-live__code" aria-label="The kernel, step by step">${STEPS.map((title, number) => {
+    const here = at.flatMap((moment, program) => (moment && paragraph(moment.line) === number ? html` <b title="program ${program}">${program}</b>` : []));
+    return html`<li class=${number === open ? "open" : ""}><p># ${title}${here}</p>${number === open ? html`<ol>${items}</ol>` : nothing}</li>`;
+  })}</ol>`;
 }
 
 /**
- * The names of what is loaded; a click on one guesses that its piles will be the tallest, or takes that back.
+ * The names of what is loaded, each on its highest pile; a click on one guesses that it will be the tallest.
  * @param {State} state @param {(change: Partial<State>) => void} set @param {Frame} frame
  */
-function guesses({ wrong, guess }, set, frame) {
-  const open = !wrong && !isOver(frame);
+function guesses(state, set, frame) {
+  const open = !state.wrong && !isOver(frame);
   const buttons = TABLES.slice(0, 3).map(([tensor, letter, word, look]) => {
-    const guessed = guess.includes(tensor);
-    const press = () => open && set({ guess: guessed ? guess.replace(tensor, "") : guess + tensor });
-    return html`<button type="button" style="--lift: ${lift(frame)}" aria-pressed=${String(guessed)} aria-disabled=${String(!open)} @click=${press}>
-      <span><b class=${look}>${letter}</b> ${word}${open ? html` <i>?</i>` : nothing}</span>
+    const press = () => open && set({ guess: tensor });
+    return html`<button type="button" style="--lift: ${lift(frame, tensor)}" aria-pressed=${String(state.guess === tensor)} aria-disabled=${String(!open)} @click=${press}>
+      <span class="${look} ${asks(state) ? "asked" : ""}"><b>${letter}</b> ${word}</span>
     </button>`;
   });
-  return html`<div class="hb-live__guesses" role="group" aria-label="Guess: which numbers will be loaded again and again?">${buttons}<span>← ${open ? `your guess${guess ? `: ${letters(guess)}` : "?"}` : "loads that begin here"}</span></div>`;
+  return html`<div class="hb-live__guesses" role="group" aria-label="Guess: which table will be loaded again and again?">${buttons}</div>`;
 }
 
 /**
@@ -116,9 +109,9 @@ function guesses({ wrong, guess }, set, frame) {
 function programs(state, set, { step, second }) {
   const buttons = range(PROGRAMS).map((program) => {
     const last = end(program, state);
-    const [over, here] = [state.step >= last, program === step.program];
+    const over = isDone(step, program) && (program !== step.program || second === 1);
     const press = () => set({ step: state.step === last ? Math.max(0, end(program - 1, state)) : last });
-    const status = here && (!over || second < 1) ? "running" : over ? "done" : "waiting";
+    const status = over ? "done" : step.at[program] ? "running" : "waiting";
     return html`<button type="button" class=${status} @click=${press}>
       <span>program</span> <b>${program}</b> <small>${status}</small>
     </button>`;
@@ -141,7 +134,7 @@ const next = ({ slowly, step }) => (slowly ? "Next line" : STEPS[step] ?? `Run p
 /** What is being done. @param {State} state */
 function meanwhile(state) {
   const { program, moments } = now(state);
-  if (program && !state.slowly) return `Program ${program} runs the same lines, with its own query.`;
+  if (program && !state.slowly) return "The same lines run, each program with its own query.";
   return `Program ${program}: ${STEPS[paragraph(moments[0].line)].toLowerCase()} …`;
 }
 
@@ -153,9 +146,6 @@ function more(state, set) {
   return html`${checkbox("forget * HEAD_DIM in a key’s address", wrong, (wrong) => set({ wrong }))}
     ${checkbox("line by line", slowly, walk)}`;
 }
-
-/** Whether a reader sees the same. @param {number[]} row @param {number[]} wanted */
-const same = (row, wanted) => row.every((x, c) => Math.abs(x - wanted[c]) < 5e-3);
 
 /** "1 · 0 + 0 · 1 = 0" @param {Moment} moment */
 const product = ({ held, turn }) =>
@@ -170,28 +160,22 @@ function missed({ turn, held, touch }, dim, key) {
   return `${where} and get ${vector(held.key)}: ${what}. It should be ${vector(key)}.`;
 }
 
-/** "K and V" @param {string} guess */
-const letters = (guess) => [...guess.toUpperCase()].sort().join(" and ");
 /** @type {Record<string, string>} */
-const RIGHT = { K: "K, yes. And V just as often.", V: "V, yes. And K just as often.", "K and V": "K and V, yes." };
+const VERDICTS = { k: "K, yes. And V just as often.", v: "V, yes. And K just as often.", q: "Q was a wrong guess." };
 
-/** What a program has done in the end. @param {Problem} problem @param {State} state @param {Step} step */
-function ended(problem, { guess, slowly }, step) {
-  const { program, held: { output } } = step;
-  const [wanted, last] = [right(problem, program), problem.q.length - 1];
-  const row = vector(output);
-  if (!same(output, wanted)) {
-    if (program === 0) return `${row} goes out. That’s wrong, it should be ${vector(wanted)}. And nothing crashed.`;
-    const what = `Program ${program} writes ${row} instead of ${vector(wanted)}.`;
+/** What a program has done in the end. @param {Problem} problem @param {State} state @param {number} program @param {Step["held"]} held */
+function ended(problem, { guess }, program, { output }) {
+  const last = problem.q.length - 1;
+  const [row, other] = [output, right(problem, program)].map((row) => vector(row));
+  if (row !== other) {
+    if (program === 0) return `${row} goes out. That’s wrong, it should be ${other}. And nothing crashed.`;
+    const what = `Program ${program} writes ${row} instead of ${other}.`;
     return program === last ? `${what} Look at K: nobody ever read its last key.` : what;
   }
-  if (program === 0)
-    return guess || slowly
-      ? `${row} goes out to memory. The program ends, and its registers are forgotten.`
-      : "Program 0 is done. What will all three load again and again? Guess: press Q, K or V.";
+  if (program === 0) return `${row} goes out to memory. The program ends, and its registers are forgotten.`;
   if (program < last)
-    return `Its own query gave its own row, ${row}, and that goes out. But program ${program} fetched every key again.`;
-  const start = RIGHT[letters(guess)] ?? (guess.includes("q") ? "Q was a wrong guess." : `${row} is the last row.`);
+    return `Its own row, ${row}, goes out to memory. But program ${program} fetched every key again.`;
+  const start = VERDICTS[guess] ?? `${row} is the last row.`;
   return `${start} Each query was loaded once, each key and value ${problem.q.length} times.`;
 }
 
@@ -203,10 +187,14 @@ function sentence(problem, state, step) {
   const moment = moments.at(-1);
   if (!moment) {
     if (wrong) return "Now the address of a key lacks * HEAD_DIM. Which keys will the programs read?";
-    if (slowly) return "Three programs, one for each query. Let’s take them line by line.";
-    return "Three programs, in truth side by side, here one by one. Program 0 begins.";
+    return "Three programs, one for each query. They run side by side; program 0 is ahead.";
   }
   const { line, turn } = moment;
+  if (underWay(step) && !slowly) {
+    if (wrong) return ended(problem, state, 0, step.at[0]?.held ?? held);
+    if (asks(state)) return "Which table will be loaded again and again? Guess: press Q, K or V.";
+    return `Noted: ${state.guess.toUpperCase()}. Run the programs, and see whose piles grow tallest.`;
+  }
   const largest = Math.max(...(held.scores ?? [0]));
   switch (line) {
     case LINES.offsets:
@@ -220,8 +208,7 @@ function sentence(problem, state, step) {
       return `Key ${turn} starts at ${turn} × ${dim} = ${turn * dim}. It arrives${turn ? `, and key ${turn - 1} is forgotten` : ""}.`;
     }
     case LINES.score: {
-      if (!slowly && wrong)
-        return "A block marks where a load began: at 0, 1 and 2, not at 0, 2 and 4. Half a key too early, then a whole one.";
+      if (!slowly && wrong) return "Loads began at 0, 1 and 2, not at 0, 2 and 4: half a key too early, then a whole one.";
       if (!slowly)
         return `Each key came and left a score (not divided by √d). Place ${keys} has no key, so it stays −∞.`;
       if (turn === 0)
@@ -240,7 +227,7 @@ function sentence(problem, state, step) {
     case LINES.add:
       return `${slowly ? `Value ${turn} is` : "Three values came, and each was"} added times its weight. The output is ${vector(held.output)}.`;
     default:
-      return ended(problem, state, step);
+      return ended(problem, state, program, held);
   }
 }
 
@@ -251,9 +238,7 @@ export default {
   lastStep: last,
   done: ({ wrong }) => !wrong,
   duration: (state) => pace(state) * (ends(state)[state.step] - ends(state)[state.step - 1]),
-  says: (state, { guess, step }) =>
-    state.guess !== guess && state.step === step && step < last(state)
-      ? `Noted: ${letters(state.guess) || "nothing"}. Now watch what’s loaded.`
-      : sentence(WORDS, state, now(state)).replace(/ ([·×]) /g, "\u00a0$1\u00a0"), // no line ends in a product
+  says: (state) => sentence(WORDS, state, now(state)).replace(/ ([·×]) /g, "\u00a0$1\u00a0"), // no line ends in a product
+  asks,
   again: ({ wrong }) => [wrong ? "Fix the address" : "Break a key’s address", { wrong: !wrong, step: 0 }],
 };

@@ -1,7 +1,7 @@
 // What the picture of a kernel at work shows: memory, with a block on a row for each load, and below it a bench for each
 // program.
 import { nothing, svg } from "lit-html";
-import { LINES, output, padded, range, right, run, visitors, WORDS } from "./one_head.model.js";
+import { isDone, LINES, output, padded, range, right, visitors, WORDS } from "./one_head.model.js";
 import { formatNumber } from "./controls.js";
 import { group, path, rect, text } from "./strokes.js";
 
@@ -39,15 +39,20 @@ const ROWS = ["scores", "exponentials", "weights"]; // one row of places, whose 
 
 export const lookOf = (/** @type {string} */ name) => (name === "output" ? "ink" : ROWS.includes(name) ? "rose" : name);
 const rowOf = (/** @type {Step["held"]} */ held) => ROWS.findLast((name) => held[name]);
-/** Whether the program has stored its row. @param {Step} step */
-const hasStored = ({ moments }) => moments.some(({ line }) => line === LINES.store);
 /** Lines that need two changes: a product before its sum. @param {import("./one_head.model.js").Moment} moment */
 const needsTwoChanges = ({ line }) => line === LINES.score || line === LINES.add;
 
 /** Whether the last program is done. @param {Frame} now */
-export const isOver = ({ step, second }) => hasStored(step) && step.program === PROGRAMS - 1 && second === 1;
-/** By how many blocks the names make room for what is counted in the end. @param {Frame} now */
-export const lift = (now) => (isOver(now) ? 1.3 : 0);
+export const isOver = ({ step, second }) => isDone(step, PROGRAMS - 1) && second === 1;
+
+/** How many keys with wrong addresses are abreast in a pile. @param {Frame} now @param {Tensor} tensor */
+const abreastIn = ({ wrong }, tensor) => (wrong && tensor === "k" ? 2 : 1);
+/** How many blocks high the piles of a table are, and in the end what is counted. @param {Frame} now @param {Tensor} tensor */
+export function lift(now, tensor) {
+  const high = (/** @type {Step} */ step) =>
+    Math.max(...range(KEYS).map((row) => Math.ceil(visitors(step, tensor, row, DIM).length / abreastIn(now, tensor))));
+  return high(now.before) + (high(now.step) - high(now.before)) * now.first + (isOver(now) ? 1.1 : 0);
+}
 
 /** Above memory there is room for its piles. @param {number} width @param {number} tall */
 function layout(width, tall) {
@@ -78,7 +83,7 @@ function layout(width, tall) {
 const inMemory = ({ x, y, width, height }, i) =>
   ({ x: x + Math.floor(i / DIM) * width, y: y + (i % DIM) * height, width, height });
 /** @param {Layout} at @param {Tensor} tensor */
-const tableOf = ({ tables }, tensor) => tables.find((table) => table.tensor === tensor) ?? tables[0];
+const tableOf = ({ tables }, tensor) => tables[TABLES.findIndex(([name]) => name === tensor)];
 
 /** @param {Cell} cell @param {number} number @param {string} look @param {number} [opacity] */
 const written = ({ x, y, width, height }, number, look, opacity) =>
@@ -93,23 +98,22 @@ const GONE = 0.25; // how much is left to see of what a program has forgotten
 const SIGNS = Object.entries({ key: "·", scores: "→", value: "×", output: "→" }); // each before a register
 
 /**
- * The loads of a row, one block on the other, each with the number of its program, and dashed what may still come; in
- * the end they are counted. With wrong addresses a program loads a key up to twice: then two blocks are abreast.
- * @param {Cell} cell @param {string} look @param {number[]} programs @param {boolean} fresh @param {Frame} now
+ * The loads of a row, one block on the other, each with the number of its program; in the end they are counted. With wrong
+ * addresses a program loads a key up to twice: then two blocks are abreast.
+ * @param {Cell} cell @param {Table} table @param {number[]} programs @param {boolean} fresh @param {Frame} now
  * @param {number} floor how high a block is
  */
-function drawLoads({ x, y, width }, look, programs, fresh, now, floor) {
-  const [abreast, count, most] = [now.wrong && look === "key" ? 2 : 1, programs.length, PROGRAMS * (now.wrong ? 2 : 1)];
+function drawLoads({ x, y, width }, { tensor, look }, programs, fresh, now, floor) {
+  const [abreast, count] = [abreastIn(now, tensor), programs.length];
   const [wide, high] = [(width - 2) / abreast, floor - 2];
   const above = (/** @type {number} */ floors) => y - 3 - (floors + 1) * floor;
   return [
-    range(PROGRAMS).slice(Math.ceil(count / abreast)).map((i) => path(`M${x + 3} ${above(i)}h${width - 6}v${high - 1}h${6 - width}z`, `thin ${look} dashes`, READ_ALPHA)),
     programs.map((program, i) => {
       const [left, up, lit] = [x + 1 + (i % abreast) * wide, above(Math.floor(i / abreast)), fresh && i === count - 1];
       const number = text(left + wide / 2, up + floor / 2 + 4, `small middle ${lit ? "paper" : "ink"}`, program);
       return group(lit ? now.first : 1, rect(left + 0.5, up, wide - 1, high, look, lit ? 1 : READ_ALPHA), number);
     }),
-    isOver(now) ? text(x + width / 2, above(PROGRAMS - 1) - 6, `middle strong ${count === most ? "violet" : "soft"}`, `${count}×`) : nothing,
+    isOver(now) ? text(x + width / 2, above(Math.ceil(count / abreast) - 1) - 6, "middle strong ink", `${count}×`) : nothing,
   ];
 }
 
@@ -123,15 +127,13 @@ function drawTable(table, now, at, paper) {
   const touched = step.moments.flatMap(({ touch }) => (touch?.tensor === tensor ? touch.places : []));
   const lit = stored && first < 1 ? [] : touched; // what is stored has yet to arrive
   const numbers = stored ? output(WORDS, touched.length > lit.length ? before : step) : WORDS[tensor].flat();
-  const missed = (/** @type {number} */ i, /** @type {number} */ number) =>
-    stored && Math.abs(number - right(WORDS, Math.floor(i / DIM))[i % DIM]) > 5e-3;
   const loads = range(numbers.length / DIM).map((row) => (stored ? [] : visitors(step, tensor, row, DIM)));
   const named = svg`<tspan class="strong ${look}">${letter}</tspan> ${word}`;
-  const own = { x: x + step.program * width - 3, y: y - 3, width: width + 6, height: height + 3 };
   return [
     paper || stored
-      ? text(x + (loads.length * width) / 2, y - 12 - (stored ? 0 : PROGRAMS + lift(now)) * at.floor, "middle small soft", named)
+      ? text(x + (loads.length * width) / 2, y - 12 - (stored ? 0 : lift(now, tensor)) * at.floor, "middle small soft", named)
       : nothing,
+    stored ? ["← a block for", "each load"].map((line, i) => text(x + 18 * i, y - 3 - (3 - i) * at.floor, "small soft", line)) : nothing,
     loads.map((programs, row) => {
       const cell = inMemory(table, row * DIM);
       const empty = numbers[row * DIM] === null;
@@ -139,23 +141,22 @@ function drawTable(table, now, at, paper) {
       return [
         empty ? nothing : rect(cell.x, y, width, DIM * height, look, GROUND_ALPHA),
         outline(cell, empty ? "thin soft dots" : `thin ${look}`),
-        stored ? nothing : drawLoads(cell, look, programs, fresh, now, at.floor),
+        stored ? nothing : drawLoads(cell, table, programs, fresh, now, at.floor),
       ];
     }),
     lit.map((i) => ground(inMemory(table, i), look)),
     numbers.map((number, i) => {
       if (number === null) return nothing;
-      const look = `${lit.includes(i) ? "paper strong" : "ink"} ${missed(i, number) ? "wrong" : ""}`;
-      return written(inMemory(table, i), number, look);
+      const missed = stored && Math.abs(number - right(WORDS, Math.floor(i / DIM))[i % DIM]) > 5e-3;
+      return written(inMemory(table, i), number, `${lit.includes(i) ? "paper strong" : "ink"} ${missed ? "wrong" : ""}`);
     }),
-    !hasStored(step) && (stored || tensor === "q") ? outline(own, stored ? "thin ink dashes" : "ink") : nothing,
   ];
 }
 
 /** A vector on the bench. @param {number} program @param {string} register @param {Frame} now @param {Layout} at */
 function drawVector(program, register, { step, before, first, second }, at) {
   const [now, look] = [step.held[register], lookOf(register)];
-  const old = before.program === step.program ? before.held[register] : undefined;
+  const old = before.at[program]?.held[register];
   const writing = step.moments.find(({ writes }) => writes.includes(register));
   const read = step.moments.some(({ reads }) => reads.includes(register));
   const made = !writing ? 1 : writing.touch ? Number(first === 1) : needsTwoChanges(writing) ? second : first;
@@ -181,33 +182,34 @@ function drawVector(program, register, { step, before, first, second }, at) {
 function drawRow(program, { step, before, first, second }, at) {
   const name = rowOf(step.held);
   if (!name) return nothing;
-  const earlier = before.program === step.program ? rowOf(before.held) : undefined;
+  const old = before.at[program]?.held ?? {};
+  const earlier = rowOf(old);
   const writing = step.moments.find(({ writes }) => writes.includes(name));
   const made = writing ? (needsTwoChanges(writing) ? second : first) : 1;
   const full = (/** @type {string} */ name, /** @type {number} */ x) => Math.max(0, x) / (name === "scores" ? DIM : 1);
   return step.held[name].map((number, i) => {
     const cell = at.held(program, name, i);
-    const old = earlier ? before.held[earlier][i] : number;
-    const from = earlier ? full(earlier, old) : 0;
+    const last = earlier ? old[earlier][i] : number;
+    const from = earlier ? full(earlier, last) : 0;
     const high = (from + (full(name, number) - from) * made) * cell.height;
     return [
       ground(cell, "paper"),
       rect(cell.x, cell.y + cell.height - high, cell.width, high, "rose-fill", 0.45),
       group(earlier ? 1 : made, outline(cell, "thin rose dashes", 1)),
-      written(cell, made < 0.5 ? old : number, "ink"),
+      written(cell, made < 0.5 ? last : number, "ink"),
     ];
   });
 }
 
-/** What is above the registers and between them. @param {number} program @param {Frame} now @param {Layout} at */
-function drawNames(program, { step: { held } }, at) {
+/** What is above the registers and between them. @param {number} program @param {Frame} now @param {Layout} at @param {boolean} done */
+function drawNames(program, { step: { held } }, at, done) {
   const row = rowOf(held);
   const middle = at.bench(program) - at.held(program, "key", 1).height + 5;
   return [
-    [...VECTORS, row ?? ROWS[0]].map((name) => {
+    [...VECTORS, row ?? ""].filter((name) => held[name]).map((name) => {
       const { x, y, width } = at.held(program, name, 0);
       const wide = ROWS.includes(name) ? PLACES * width : width;
-      return text(x + wide / 2, y - 6, `small middle ${held[name] ? lookOf(name) : "soft"}`, name);
+      return text(x + wide / 2, y - 6, `small middle ${done ? "soft" : lookOf(name)}`, name);
     }),
     SIGNS.filter(([name]) => held[name] && (held.key || name !== "scores")).map(([name, sign]) =>
       text(at.held(program, name, 0).x - at.gap / 2, middle, "middle soft", sign),
@@ -215,35 +217,30 @@ function drawNames(program, { step: { held } }, at) {
   ];
 }
 
-/** Places that hold nothing yet. @param {number} program @param {Step["held"]} held @param {Layout} at @param {string} look */
-const drawPlaces = (program, held, at, look) => [
-  VECTORS.filter((name) => !held[name]).map((name) => outline(at.held(program, name, 0), look)),
-  rowOf(held) ? nothing : range(PLACES).map((i) => outline(at.held(program, ROWS[0], i), look, 1)),
-];
+/** What a program has on its bench; one that another has taken over from rests. @param {number} program @param {Frame} now @returns {Frame} */
+function seenAt(program, now) {
+  const moment = now.step.at[program];
+  if (program === now.step.program) return now;
+  const step = { ...now.step, program, moments: moment ? [moment] : [], held: moment?.held ?? {} };
+  return { ...now, step, before: step, first: 1, second: 1 };
+}
 
 /** What is forgotten fades. @param {number} program @param {Frame} now @param {Layout} at @param {boolean} paper */
 function drawBench(program, now, at, paper) {
-  const { step, second, wrong } = now;
-  const here = program === step.program && !hasStored(step);
-  const line = path(`M${at.name - 8} ${at.bench(program) + 1}H${at.end}`, here ? "ink" : "line thin");
-  if (program > step.program) {
-    const waits = text(at.name, at.held(program, "key", 0).y - 6, "small soft", "waiting for its turn");
-    return [line, drawPlaces(program, {}, at, "thin line dashes"), at.small ? waits : nothing];
-  }
-  const ended = { ...step, program, moments: [], held: run(WORDS, program, wrong).slice(-1)[0].held };
-  const seen = program < step.program ? { ...now, step: ended, before: ended } : now;
-  const kept = paper || here ? 1 : program < step.program ? GONE : 1 - (1 - GONE) * second;
-  const vectors = VECTORS.filter((name) => seen.step.held[name]);
+  const seen = seenAt(program, now);
+  const { step, second } = seen;
+  const done = isDone(step, program);
+  const vectors = VECTORS.filter((name) => step.held[name]);
   return [
-    line,
-    drawPlaces(program, seen.step.held, at, "thin soft dots"),
+    path(`M${at.name - 8} ${at.bench(program) + 1}H${at.end}`, done || !step.moments.length ? "line thin" : "ink"),
+    paper ? nothing : drawWires(seen, at),
     vectors.map((name) => range(DIM).map((i) => ground(at.held(program, name, i), "paper"))),
     group(
-      kept,
+      paper || !done ? 1 : 1 - (1 - GONE) * second,
       vectors.map((name) => drawVector(program, name, seen, at)),
       drawRow(program, seen, at),
     ),
-    (paper ? !program : here) ? drawNames(program, seen, at) : nothing,
+    drawNames(program, seen, at, done),
     paper ? text(0, at.bench(program) - 8, "small soft", `program ${program}`) : nothing,
   ];
 }
@@ -294,7 +291,6 @@ export function draw(now, width, height, paper) {
   return [
     at.left ? text(0, 156, "small soft", "memory") : nothing,
     at.small ? nothing : text(0, at.held(0, "key", 0).y - 6, "small soft", "registers"),
-    paper ? nothing : drawWires(now, at),
     range(PROGRAMS).map((program) => drawBench(program, now, at, paper)),
     at.tables.map((table) => drawTable(table, now, at, paper)),
     drawWay(now, at),

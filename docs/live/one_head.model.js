@@ -10,8 +10,8 @@
  * @typedef {Record<string, number[]>} Held the registers of a program
  * @typedef {{line: number, turn: number, reads: string[], writes: string[], touch: Touch | null, held: Held}} Moment
  *   what one line has done; turn: which of its loop
- * @typedef {{program: number, moments: Moment[], held: Held, touched: Touch[]}} Step what the reader sees at once;
- *   touched: by all programs so far
+ * @typedef {{program: number, moments: Moment[], held: Held, touched: Touch[], at: (Moment | undefined)[]}} Step what the reader sees at
+ *   once; touched: by all programs so far; at: what each that has begun did last
  */
 
 /** The three words of chapter 1. The division by √d is left out, so the scores are whole numbers. @type {Problem} */
@@ -135,19 +135,26 @@ export function run({ q, k, v, scale }, program, wrong) {
 }
 
 /**
- * All programs, one after the other, a line at a time; the three lines that count places are one.
+ * All programs, a line at a time; the three lines that count places are one. When program 0 is done, program 1 is at its
+ * second key, and any other has its query: a GPU runs them side by side.
  * @param {Problem} problem @param {boolean} wrong
  */
 export function launch(problem, wrong) {
-  /** @type {Step[]} */
-  const steps = [{ program: 0, moments: [], held: {}, touched: [] }];
-  for (const program of range(problem.q.length)) {
+  const programs = problem.q.length;
+  const lines = range(programs).flatMap((program) => {
     const all = run(problem, program, wrong);
-    const [places, rest] = [all.slice(0, LINES.query), all.slice(LINES.query)];
-    for (const moments of [places, ...rest.map((line) => [line])]) {
-      const touched = [...steps[steps.length - 1].touched, ...moments.flatMap(({ touch }) => touch ?? [])];
-      steps.push({ program, moments, held: moments[moments.length - 1].held, touched });
-    }
+    const begun = all.findIndex((moment) => (program > 1 ? moment.line === LINES.query : isSecondKey(moment)));
+    return [all.slice(0, LINES.query), ...all.slice(LINES.query).map((moment) => [moment])].map((moments) => {
+      const now = moments[moments.length - 1];
+      return { program, moments, now, when: program && (all.indexOf(now) > begun ? programs + program : programs - program) };
+    });
+  });
+  /** @type {Step[]} */
+  const steps = [{ program: 0, moments: [], held: {}, touched: [], at: [] }];
+  for (const { program, moments, now } of lines.sort((one, other) => one.when - other.when)) {
+    const { touched, at } = steps[steps.length - 1];
+    const all = [...touched, ...moments.flatMap(({ touch }) => touch ?? [])];
+    steps.push({ program, moments, held: now.held, touched: all, at: Object.assign([...at], { [program]: now }) });
   }
   return steps;
 }
@@ -155,14 +162,24 @@ export function launch(problem, wrong) {
 /** The lines that begin a paragraph. */
 export const STARTS = [LINES.column, LINES.scores, LINES.exponentials, LINES.output, LINES.store];
 
+/** Whether a line loads the second key. @param {Pick<Moment, "line" | "turn">} moment */
+const isSecondKey = ({ line, turn }) => line === LINES.key && turn === 1;
+
+/** Whether program 0 is done, and the others have just begun. @param {Step} step */
+export const underWay = ({ program, moments }) => program === 1 && moments.some(isSecondKey);
+
+/** Whether a program has stored its row. @param {Step} step @param {number} program */
+export const isDone = ({ at }, program) => at[program]?.line === LINES.store;
+
 /**
- * Where the reader stops: after each paragraph of program 0, and at the end of each other; or after each line.
+ * Where the reader stops: after each paragraph of program 0, but its last; when the others are under way; and at the end of
+ * each. Or after each line.
  * @param {Step[]} steps @param {boolean} slowly
  */
 export function stops(steps, slowly) {
   const lines = steps.map(({ moments }) => moments[0]?.line);
-  const ends = (/** @type {number} */ i) => !steps[i].program && STARTS.includes(lines[i + 1]);
-  return range(steps.length).filter((i) => slowly || !i || lines[i] === LINES.store || ends(i));
+  const ends = (/** @type {number} */ i) => (steps[i].program ? lines[i] === LINES.store : STARTS.includes(lines[i + 1]) && lines[i] !== LINES.store);
+  return range(steps.length).filter((i) => slowly || !i || ends(i) || underWay(steps[i]));
 }
 
 /** The output in memory; null where nothing was written. @param {Problem} problem @param {Step} step */

@@ -107,7 +107,8 @@ def test_the_page_has_the_clocks_that_the_units_work():
     chapter = ROOT / "docs" / "chapters" / "first-kernel"
     page, notes = (chapter.joinpath(name).read_text(encoding="utf-8") for name in ("index.md", "notes.md"))
     assert H200["fp32 lanes"].value == worked.FP32_FLOP_PER_CLOCK
-    assert f"| With four warps: {worked.LSU_CLOCKS} clocks at the LSU, and {worked.FP32_CLOCKS} to multiply." in page
+    eight, one = map(worked.load_store_clocks, (8, 1))
+    assert f"| For the same pair, eight warps keep the LSU busy for {eight} clocks, and one for {one}." in page
     assert f"= **{worked.LSU_CLOCKS} clocks** |" in page and f"= **{worked.alu_clocks(1):.0f} clocks** |" in page
     for warps in (1, 2, 4, 8):
         alu, lsu = worked.alu_clocks(warps), worked.load_store_clocks(warps)

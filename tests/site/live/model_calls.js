@@ -94,7 +94,7 @@ const calls = {
     return ["q", "k", "v"].map((name) => problem[name].map((row, i) => m.visitors(end, name, i, row.length).length));
   },
   "one_head: touched": (m) => (problem, wrong) =>
-    m.launch(problem, wrong).slice(-1)[0].touched.map(({ tensor, places, numbers }) => [tensor, places, numbers]),
+    m.launch(problem, wrong).slice(-1)[0].touched.sort((one, other) => one.program - other.program).map(({ tensor, places, numbers }) => [tensor, places, numbers]),
   "one_head: registers": (m) => (problem, program) => {
     const { scores, exponentials, weights, output } = m.run(problem, program, false).slice(-1)[0].held;
     return [scores, exponentials, weights, output];

@@ -17,7 +17,12 @@ def clocks(text: str) -> list[int]:
 
 
 def tapes(piece) -> list[str]:
-    return [re.sub(r"\s+", " ", row).strip() for row in piece.locator(".hb-live__warps button").all_text_contents()]
+    return [re.sub(r"\s+", " ", one).strip() for one in piece.locator(".hb-live__warps button").all_text_contents()]
+
+
+def left(**ran: int) -> list[str]:
+    """What stands below the drawing once these numbers of warps have run."""
+    return [f"{warps} warp{'s' * (warps > 1)} {ran.get(f'w{warps}', '?')} clocks" for warps in (1, 2, 4, 8)]
 
 
 @pytest.mark.parametrize(("warps", "multiplied"), [(1, 2), (2, 2), (4, 2), (8, 4)])
@@ -31,9 +36,10 @@ def test_before_it_runs_only_paper_says_how_it_ends(pieces):
     still = BeautifulSoup(pieces.draw_state("load_store_unit", {}), "html.parser")
     text = {width: still.select_one(f"svg.{width}").text for width in ("narrow", "wide", "printed")}
     drawn = {width: clocks(each) for width, each in text.items()}
-    assert drawn == {"narrow": [0, 0], "wide": [0, 0], "printed": [worked.load_store_clocks(4), 2]}
+    assert drawn == {"narrow": [0, 0], "wide": [0, 0], "printed": [worked.load_store_clocks(8), 4]}
     assert text["wide"].count("0 clocks") == 1, "only the axis has it"
-    assert len(still.select(".hb-live__warps button > span")) == 4, "a track for each number of warps"
+    assert len(still.select(".hb-live__warps button > svg")) == 4, "a track for each number of warps"
+    assert len(still.select(".hb-live__warps svg path")) == 10, "of four warps the text has told"
 
 
 def test_where_an_instruction_has_gone_from_its_kind_can_still_be_seen(pieces):
@@ -41,7 +47,7 @@ def test_where_an_instruction_has_gone_from_its_kind_can_still_be_seen(pieces):
     for width, opacity in (("narrow", "0.2"), ("wide", "0.2"), ("printed", "1")):
         places = still.select_one(f"svg.{width} g[opacity='{opacity}']")
         looks = [" ".join(path["class"]) for path in places.select("path")]
-        assert looks == ["fill key", "fill value", "fill violet half", "fill violet"], width
+        assert looks == ["fill key", "fill value", "fill ink half", "fill ink"], width
 
 
 @pytest.mark.parametrize("width", ["narrow", "wide", "printed"])
@@ -61,26 +67,38 @@ def test_the_queues_fill_one_funnel_whatever_their_number(pieces, width):
 @pytest.mark.parametrize("warps", [1, 2, 4, 8])
 def test_no_name_of_an_instruction_is_on_another(pieces, warps, width):
     still = BeautifulSoup(pieces.draw_state("load_store_unit", {"warps": str(warps)}), "html.parser")
-    names = still.select_one(f"svg.{width}").select("text:is(.key, .value, .violet)")
+    names = still.select_one(f"svg.{width}").select("text.small:is(.key, .value, .ink)")
     assert len(names) == (4 if warps == 1 else 10)
     ups = [float(low["y"]) - float(high["y"]) for low, high in pairwise(names)]
     assert min(ups) >= 14.9
 
 
-def test_what_the_rule_needs_for_eight_warps_is_said_before_they_run(pieces):
-    sentence = BeautifulSoup(pieces.draw_state("load_store_unit", {"warps": "8"}), "html.parser").select_one(
-        ".hb-live__says"
+@pytest.mark.parametrize("warps", [1, 2, 4, 8])
+def test_a_run_is_asked_for_before_its_rule_is_said(pieces, warps):
+    asked, said = (
+        BeautifulSoup(pieces.draw_state("load_store_unit", {"warps": str(warps), "step": step}), "html.parser")
+        .select_one(".hb-live__says")
+        .text
+        for step in "01"
     )
-    one, other, loads, each = map(int, re.search(r"(\d+) \+ (\d+) \+ (\d+) = (\d+)", sentence.text).groups())
-    assert one + other + loads == each == worked.load_store_clocks(8) // 8
-    assert f"hold the key: {one}." in sentence.text and f"in all eight: {other}" in sentence.text
+    assert asked.endswith("Guess, then run.") and str(worked.load_store_clocks(warps)) not in asked
+    each, one, other, loads, all_clocks = map(
+        int, re.search(r"(\d) · \((\d+) \+ (\d+) \+ (\d)\) = (\d+)", re.sub(r"\s", " ", said)).groups()
+    )
+    assert each * (one + other + loads) == all_clocks == worked.load_store_clocks(warps) and each == warps
 
 
-def test_the_caption_tells_of_four_warps_once_they_have_run(open_piece):
-    piece = open_piece("load_store_unit", warps=8)
-    for warps, shown in [(8, False), (4, True), (8, True)]:
-        piece.get_by_role("button", name=re.compile(f"^{warps} warps")).click()
+def test_the_caption_tells_of_eight_warps_and_of_one_once_they_have_run(open_piece):
+    piece = open_piece("load_store_unit")
+    for warps, shown in [(8, False), (2, False), (1, True)]:
+        piece.get_by_role("button", name=re.compile(f"^{warps} warp")).click()
+        piece.get_by_role("button", name=re.compile(f"^Run {warps} warp")).click()
         assert piece.page.locator("#live-load_store_unit[data-done]").count() == shown
+
+
+def test_on_a_phone_all_of_it_is_in_sight_at_once(open_piece):
+    piece = open_piece("load_store_unit", 390)
+    assert piece.locator(".hb-live__stage").bounding_box()["height"] < 640
 
 
 def test_no_run_takes_longer_than_three_seconds(visit):
@@ -99,40 +117,38 @@ def test_a_pair_runs_and_its_only_step_needs_no_play(visit):
     page.emulate_media(reduced_motion="no-preference")
     piece = start_piece(page, "load_store_unit")
     assert piece.locator(".back").count() == 1 and piece.locator(".play").count() == 0
-    piece.get_by_role("button", name="Run a pair").click()
+    piece.get_by_role("button", name="Run 8 warps").click()
     says = piece.locator(".hb-live__says")
     says.get_by_text("whichever warp it comes from").wait_for()
-    page.locator("#live-load_store_unit[data-done]").wait_for(timeout=10_000)
-    assert "4 · 24 = 96 clocks" in says.inner_text()
-    assert clocks(piece.locator("svg.stage:visible").text_content()) == [worked.load_store_clocks(4), 2]
-    piece.get_by_role("button", name="8 warps", exact=True).click()
-    says.get_by_text("whichever warp it comes from").wait_for()
-    says.get_by_text("8 · 25 = 200 clocks").wait_for(timeout=10_000)
+    says.get_by_text("= 200 clocks").wait_for(timeout=10_000)
+    assert clocks(piece.locator("svg.stage:visible").text_content()) == [worked.load_store_clocks(8), 4]
 
 
 def test_each_finished_run_leaves_its_tape_until_reset(visit):
     page = visit("live/#live-load_store_unit")
     page.emulate_media(reduced_motion="no-preference")
     piece = start_piece(page, "load_store_unit")
-    height, empty_tapes = piece.bounding_box()["height"], ["1 warp", "2 warps", "4 warps", "8 warps"]
-    assert tapes(piece) == empty_tapes
-    run = lambda: piece.get_by_role("button", name="Run a pair").click()
-    run()
-    assert tapes(piece) == empty_tapes, "it's kept before it has finished"
-    page.locator("#live-load_store_unit[data-done]").wait_for(timeout=10_000)
-    assert tapes(piece) == ["1 warp", "2 warps", "4 warps 96", "8 warps"]
+    height = piece.bounding_box()["height"]
+    assert tapes(piece) == left(w4=96)
+    piece.get_by_role("button", name="Run 8 warps").click()
+    assert tapes(piece) == left(w4=96), "it's kept before it has finished"
+    piece.get_by_text("= 200 clocks").locator("visible=true").wait_for(timeout=10_000)
+    assert tapes(piece) == left(w4=96, w8=200)
     page.emulate_media(reduced_motion="reduce")
-    piece.get_by_role("button", name="With 2 warps").click()
-    for name in ("1 warp", "8 warps", "4 warps 96"):
-        piece.get_by_role("button", name=name, exact=True).click()
+    for warps in ("1 warp", "2 warps"):
+        piece.get_by_role("button", name=f"With {warps}").click()
+        assert piece.locator(".hb-live__says").inner_text().endswith("Guess, then run.")
+        piece.get_by_role("button", name=f"Run {warps}").click()
     lengths = [worked.load_store_clocks(warps) for warps in (1, 2, 4, 8)]
-    assert tapes(piece) == [f"{name} {clocks}" for name, clocks in zip(empty_tapes, lengths, strict=True)]
-    ends = piece.evaluate("""(piece) => [...piece.querySelectorAll(".hb-live__warps svg")].map((tape) =>
-        Math.max(...[...tape.children].map((part) => part.getBoundingClientRect().right)) - tape.getBoundingClientRect().left)""")
-    clock = piece.evaluate("""(piece) => [...piece.querySelectorAll("svg.stage:not(.printed) text")]
-        .find((text) => text.textContent === "100").x.baseVal[0].value / 100""")
-    assert ends == pytest.approx([clock * length for length in lengths], abs=0.5), "they share the axis"
+    assert tapes(piece) == left(**{f"w{warps}": length for warps, length in zip((1, 2, 4, 8), lengths, strict=True)})
+    parts = piece.evaluate("""(piece) => [...piece.querySelectorAll(".hb-live__warps svg")].map((tape) => {
+        const { left, width } = tape.getBoundingClientRect();
+        return (Math.max(...[...tape.querySelectorAll("path")].map((part) => part.getBoundingClientRect().right)) - left) / width;
+    })""")
+    assert parts == pytest.approx([length / 225 for length in lengths], abs=0.01), "they are at one scale"
+    piece.get_by_role("button", name=re.compile("^4 warps")).click()
+    assert "= 96 clocks" in piece.locator(".hb-live__says").inner_text(), "what has run is shown at once"
     assert piece.bounding_box()["height"] == height
     piece.locator(".hb-live__fold").click()
     piece.get_by_role("button", name="Reset").click()
-    assert tapes(piece) == empty_tapes
+    assert tapes(piece) == left(w4=96)

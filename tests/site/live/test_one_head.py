@@ -1,6 +1,7 @@
-"""What only the kernel at work does: empty places, an open step, a sentence that waits, and a guess."""
+"""What only the kernel at work does: three programs at once, an open step, a sentence that waits, and a guess."""
 
 import re
+from collections import Counter
 from itertools import pairwise
 
 import pytest
@@ -11,7 +12,6 @@ from tests.site.live.conftest import start_piece
 from tests.site.live.test_pieces import MIN_TOUCH_PIXELS, every_width
 
 PAGE = ROOT / "docs" / "chapters" / "first-kernel" / "index.md"
-PLACES, TABLE = 8, 3  # on a bench: query, key, four scores, value, output; in memory: the rows of the output
 GUESSES = {
     "queries": "Q was a wrong guess",
     "keys": "K, yes. And V just as often",
@@ -61,15 +61,23 @@ def test_the_captions_are_of_one_line(pieces):
 
 
 @pytest.mark.parametrize(
-    ("step", "waiting", "running", "unwritten"),
-    [(0, 2, PLACES, 3), (1, 2, PLACES - 1, 3), (4, 2, 0, 3), (5, 2, 0, 2), (7, 0, 0, 0)],
+    ("step", "benches"), [(0, []), (1, [1]), (4, [5]), (5, [5, 3, 1]), (6, [5, 5, 1]), (7, [5, 5, 5])]
 )
-def test_a_bench_shows_what_it_will_hold_until_it_does(pieces, step, waiting, running, unwritten):
-    """The places of a program that waits are paler than those of the one that runs."""
+def test_each_bench_names_what_it_holds_and_only_that(pieces, step, benches):
+    """In the first picture program 0 is done, program 1 holds a key, and program 2 its query."""
     still = BeautifulSoup(pieces.draw_state("one_head", {"step": str(step)}), "html.parser")
-    picture = still.select_one("svg.wide")
-    assert len(picture.select(".dashes.line")) == waiting * PLACES
-    assert len(picture.select(".dots.soft")) == running + unwritten
+    names = re.compile("^(query|key|scores|weights|value|output)$")
+    rows = Counter(float(name["y"]) for name in still.select_one("svg.wide").find_all("text", string=names))
+    assert [rows[y] for y in sorted(rows)] == benches
+
+
+def test_the_first_picture_shows_three_programs_and_where_each_is_in_the_code(pieces):
+    still = BeautifulSoup(pieces.draw_state("one_head", {}), "html.parser")
+    assert [each.text for each in still.select(".hb-live__programs small")] == ["done", "running", "running"]
+    places = {step.text.split("#")[-1].strip() for step in still.select(".hb-live__code p:has(b)")}
+    assert places == {"Load my query 2", "Score every key 1", "Store my row 0"}
+    wires = still.select("svg.wide path.stroke:is(.query, .key):not(.thin)")
+    assert len(wires) == 4, "two numbers of a query, two of a key"
 
 
 @every_width
@@ -98,23 +106,14 @@ def test_where_scores_are_made_it_says_that_nothing_is_divided(pieces):
     assert "Each key came and left a score (not divided by √d)" in pieces.draw_state("one_head", {"step": "2"})
 
 
-def test_on_a_phone_too_a_program_that_waits_says_so(open_piece):
-    for width in (1280, 390):
-        for step, count in [(0, 2), (6, 1), (7, 0)]:
-            piece = open_piece("one_head", width, step=step)
-            assert piece.get_by_text(re.compile("^waiting")).locator("visible=true").count() == count
-
-
 def test_what_is_counted_is_named(open_piece):
     for width in (1280, 390):
-        for wrong in ("false", "true"):
-            piece = open_piece("one_head", width, wrong=wrong, step=7)
-            label = piece.get_by_text("loads that begin here")
-            box, counts = label.bounding_box(), piece.locator("svg.stage:visible text", has_text="×")
-            last = counts.locator("visible=true").last.bounding_box()
-            assert box["x"] >= last["x"] + last["width"]
-            assert abs(box["y"] + box["height"] / 2 - last["y"] - last["height"] / 2) < 16
-            assert not piece.get_by_text("your guess").count()
+        piece = open_piece("one_head", width, step=7)
+        drawing = piece.locator("svg.stage:visible")
+        label, counts = drawing.get_by_text("a block for"), drawing.locator("text", has_text="×")
+        last = counts.locator("visible=true").last.bounding_box()
+        assert label.bounding_box()["x"] >= last["x"] + last["width"]
+        assert drawing.get_by_text("each load").is_visible()
 
 
 def test_the_code_is_beside_the_benches_and_on_a_phone_below_the_sentence(open_piece):
@@ -158,7 +157,7 @@ def test_a_quick_thumb_sees_what_each_step_says_and_the_verdict(visit, hand):
         "Each key",
         "Exponentials",
         "Three values",
-        "Program 0 is done",
+        "Which table",
         "Its own",
         "[3.67",
         "Now the address",
@@ -185,49 +184,57 @@ def test_there_is_time_to_read_what_is_only_said_in_the_end(open_piece):
     piece.get_by_role("button", name="Pause").click()
 
 
+def heavy(piece) -> list[str]:
+    """The buttons that are filled: what is to be pressed."""
+    buttons = piece.locator(".hb-live__guesses button > span, .hb-live__main")
+    filled = "(button) => getComputedStyle(button).backgroundColor !== 'rgba(0, 0, 0, 0)' && button.innerText"
+    return [text for text in (button.evaluate(filled) for button in buttons.all()) if text]
+
+
 @pytest.mark.parametrize("hand", ["mouse", "touch", "keyboard"])
 @pytest.mark.parametrize("table", GUESSES)
-def test_a_guess_stays_marked_and_the_end_says_whether_it_was_right(visit, hand, table):
+def test_the_guess_comes_first_stays_marked_and_the_end_says_whether_it_was_right(visit, hand, table):
     tab = visit.tab("light", 390, touch=True) if hand == "touch" else visit.tab("light", 1280)
     page = visit.go(tab, "live/#live-one_head")
     page.emulate_media(reduced_motion="reduce")
     piece = start_piece(page, "one_head")
     button = guess_button(piece, table)
-    box = button.bounding_box()
-    assert min(box["width"], box["height"]) >= MIN_TOUCH_PIXELS and "?" in button.inner_text()
-    assert sentence_text(piece).endswith("Guess: press Q, K or V.") and piece.get_by_text("your guess?").is_visible()
+    box, letter = button.bounding_box(), button.locator("b").inner_text()
+    assert min(box["width"], box["height"]) >= MIN_TOUCH_PIXELS
+    assert heavy(piece) == ["Q queries", "K keys", "V values"]
+    assert sentence_text(piece).endswith("Guess: press Q, K or V.")
     {"mouse": button.click, "touch": button.tap, "keyboard": lambda: button.press("Space")}[hand]()
-    shown = lambda: [guess_button(piece, each).get_attribute("aria-pressed") == "true" for each in GUESSES]
-    marked = [each == table for each in GUESSES]
-    letter = button.locator("b").inner_text()
-    assert shown() == marked and sentence_text(piece) == f"Noted: {letter}. Now watch what’s loaded."
-    assert piece.get_by_text(f"your guess: {letter}").is_visible()
+    page.mouse.move(0, 0)
+    assert heavy(piece) == [f"{letter} {table}", "Run program 1"]
+    assert sentence_text(piece).startswith(f"Noted: {letter}.")
     button.press("End")
-    assert sentence_text(piece).startswith(GUESSES[table]) and shown() == marked
-    assert button.evaluate("(button) => button === document.activeElement") and "?" not in button.inner_text()
+    assert sentence_text(piece).startswith(GUESSES[table]) and heavy(piece) == [f"{letter} {table}"]
+    assert button.evaluate("(button) => button === document.activeElement")
     other = guess_button(piece, next(each for each in GUESSES if each != table))
     assert other.get_attribute("aria-disabled") == "true"
     other.click(force=True)
-    assert shown() == marked, "a guess after the end is none"
+    assert heavy(piece) == [f"{letter} {table}"], "a guess after the end is none"
 
 
-def test_a_guess_on_the_way_is_noted_until_the_next_step(open_piece):
-    piece = open_piece("one_head", step=3)
-    for table, noted in (("values", "V"), ("queries", "Q and V"), ("queries", "V"), ("keys", "K and V")):
+def test_a_second_guess_takes_the_place_of_the_first(open_piece):
+    piece = open_piece("one_head")
+    for table, letter in (("values", "V"), ("queries", "Q")):
         guess_button(piece, table).click()
-        assert sentence_text(piece).startswith(f"Noted: {noted}.")
-    piece.locator(".hb-live__main").click()
-    assert sentence_text(piece).startswith("Three values came")
-    linked = open_piece("one_head", step=3, guess="k")
-    assert sentence_text(linked).startswith("Exponentials"), "a link’s guess isn’t new"
+        assert sentence_text(piece).startswith(f"Noted: {letter}.")
+    piece.locator(".hb-live__main").press("End")
+    assert sentence_text(piece).startswith(GUESSES["queries"])
 
 
-@pytest.mark.parametrize(
-    ("guess", "verdict"),
-    [("vk", "K and V, yes. Each query"), ("kq", "Q was a wrong guess."), ("k", "K, yes. And V just")],
-)
-def test_two_guesses_are_judged_together(pieces, guess, verdict):
-    assert f">{verdict}" in pieces.draw_state("one_head", {"step": "7", "guess": guess}).replace("<!--", "")
+@every_width
+def test_the_name_of_a_table_is_on_its_highest_pile(open_piece, width):
+    """So it rises with what is loaded, and touches neither its blocks nor, in the end, what is counted."""
+    tops = []
+    for step in range(8):
+        piece = open_piece("one_head", width, step=step)
+        tops.append([guess_button(piece, each).locator("span").bounding_box()["y"] for each in GUESSES])
+    floor = tops[0][0] - tops[1][0]
+    loaded = [[round((tops[0][0] - top) / floor, 1) for top in each] for each in tops]
+    assert loaded == [[0, 0, 0], [1, 0, 0], [1, 1, 0], [1, 1, 0], [1, 1, 1], [1, 2, 1], [1, 2, 2], [2.1, 4.1, 4.1]]
 
 
 def test_a_guess_while_the_last_program_runs_has_its_verdict(visit):
@@ -243,15 +250,21 @@ def test_a_guess_while_the_last_program_runs_has_its_verdict(visit):
     assert sentence_text(piece).startswith("Q was a wrong guess")
 
 
+@pytest.mark.parametrize(("program", "says"), [(0, "Three programs"), (1, "Its own row"), (2, "[3.67")])
+def test_a_click_on_a_program_runs_it_to_its_end_or_takes_it_back(open_piece, program, says):
+    piece = open_piece("one_head")
+    piece.get_by_role("button", name=re.compile(f"^program {program}")).click()
+    assert sentence_text(piece).startswith(says)
+
+
 def test_nobody_has_to_guess_and_a_broken_address_asks_something_else(open_piece):
     piece = open_piece("one_head", step=7)
     assert sentence_text(piece).startswith("[3.67, 6.33] is the last row")
     piece.get_by_role("button", name="Break a key’s address").click()
-    assert (
-        guess_button(piece, "keys").get_attribute("aria-disabled") == "true"
-        and "?" not in guess_button(piece, "keys").inner_text()
-    )
+    assert guess_button(piece, "keys").get_attribute("aria-disabled") == "true"
     assert sentence_text(piece).endswith("Which keys will the programs read?")
+    broken = open_piece("one_head", wrong="true", step=5)
+    assert heavy(broken) == ["Run program 1"] and "it should be [6.33, 3.67]" in sentence_text(broken)
 
 
 def test_a_broken_address_is_struck_through_where_the_code_opens(open_piece):
@@ -265,12 +278,6 @@ def test_each_block_has_the_number_of_its_program_whichever_address(pieces):
         still = BeautifulSoup(pieces.draw_state("one_head", {"step": "7", "wrong": wrong}), "html.parser")
         blocks = [text for text in still.select("svg.wide text.small.middle") if text.text.strip() in {"0", "1", "2"}]
         assert len(blocks) == 3 + 9 + 9
-
-
-def test_above_each_row_there_is_a_place_for_each_program(pieces):
-    still = lambda step: BeautifulSoup(pieces.draw_state("one_head", {"step": str(step)}), "html.parser")
-    count = lambda step: len(still(step).select("svg.wide path.dashes:is(.query, .key, .value)"))
-    assert [count(0), count(1), count(7)] == [27, 26, 6]
 
 
 @every_width
