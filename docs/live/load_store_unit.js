@@ -4,12 +4,13 @@ import { at, clocks, FALL, multiplications, queue, WARPS } from "./load_store_un
 import { oneOf, pluralize } from "./controls.js";
 import { clamp, group, hundredths, path, rect, stage, text } from "./strokes.js";
 
-const initial = { warps: 8, step: 0, runs: "4" }; // runs: the numbers of warps that have run before
+const initial = { warps: 8, step: 0, runs: "4", measured: "" }; // runs: what has run before; measured: clocks, in the order of WARPS
 const CLOCK = 14; // milliseconds, so that no run takes longer than three seconds
 const START = 1 - FALL; // so that the first has arrived when its clock has passed
-const AXIS = 225; // clocks, enough for any number of warps and a number behind it
+const AXIS = 245; // clocks, enough for any number of warps and a number behind it
 const BAR = 18; // pixels
 const TAPE = 10;
+const TIME = 5;
 const NAME = 15; // the least from one name to the next
 const UNUSED = 6; // instructions of a sum that a warp alone needn’t do
 
@@ -170,10 +171,13 @@ function drawClocks(warps, clock, my) {
   ];
 }
 
-/** What a run leaves: its clocks, and how many. @param {number} warps */
-function drawTape(warps) {
+/** What a GPU took for a pair, or nothing. @param {State} state @param {number} warps */
+const measured = (state, warps) => Number(state.measured.split(" ")[WARPS.indexOf(warps)]) || 0;
+
+/** What a run leaves: its clocks, and below them those that a GPU took. @param {number} warps @param {number} time */
+function drawTape(warps, time) {
   const kinds = alike(queue(warps)).map(({ kind, from, count }) => boxes([[from * warps, 0, count * warps, TAPE]], LOOKS[kind]));
-  return svg`<g>${kinds}</g>`;
+  return svg`<g>${kinds}${boxes(time ? [[0, TAPE + 1, time, TIME]] : [], "violet")}</g>`;
 }
 
 /** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
@@ -187,11 +191,11 @@ function picture(state, set, { width, elapsed }) {
   };
   const done = kept(elapsed < Infinity ? { ...state, step: 0 } : state).split(",");
   const tape = (/** @type {number} */ each) => {
-    const ran = done.includes(String(each));
+    const [ran, time] = [done.includes(String(each)), measured(state, each)];
     const press = () => set({ ...choose(state, each), step: Number(ran) });
     return html`<button type="button" aria-pressed=${String(each === warps)} @click=${press}>
-      ${pluralize(each, "warp")} <small>${ran ? clocks(each) : "?"} clocks</small>
-      <svg viewBox="0 0 ${AXIS} ${TAPE}" preserveAspectRatio="none" aria-hidden="true">${ran ? drawTape(each) : nothing}</svg>
+      ${pluralize(each, "warp")} <small>LSU ${ran ? clocks(each) : "?"}</small> ${time ? html`<small class="violet">time ${ran ? time : "?"}</small>` : nothing}
+      <svg viewBox="0 0 ${AXIS} ${TAPE + 1 + TIME}" preserveAspectRatio="none" aria-hidden="true">${ran ? drawTape(each, time) : nothing}</svg>
     </button>`;
   };
   return html`${stage(width, says(state), draw, [400, 446])}
@@ -207,8 +211,12 @@ const SAYS = {
 };
 
 /** @param {State} state */
-const says = (state) =>
-  state.step ? SAYS[read(state)][1].replace(/ ([·+]) /g, "\u00a0$1\u00a0") : `${SAYS[read(state)][0]} Guess, then run.`; // no line ends in a product
+function says(state) {
+  const [asked, answered] = SAYS[read(state)];
+  if (!state.step) return `${asked} Guess, then run.`;
+  const time = measured(state, read(state));
+  return answered.replace(/ ([·+]) /g, "\u00a0$1\u00a0") + (time ? ` Measured, a pair takes ${time}.` : ""); // no line ends in a product
+}
 
 /** @type {import("./frame.js").Piece<State>} */
 export default {
