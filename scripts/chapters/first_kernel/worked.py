@@ -92,6 +92,11 @@ def clocks_of_milliseconds(milliseconds: float) -> float:
     return milliseconds / milliseconds_of_clocks(1)
 
 
+def bytes_in_a_clock(bytes_a_second: float) -> float:
+    """Returns the bytes that an SM gets in a clock, its part of a speed that all SMs share."""
+    return bytes_a_second / SMS / GIGAHERTZ / 1e9
+
+
 def number_text(number: float) -> str:
     """-∞, 1 and 0.368."""
     return "-∞" if number == -math.inf else f"{round(number, 3):g}"
