@@ -12,8 +12,8 @@ NPM_LOCK = PATH="$$PATH:$(CURDIR)/.venv/bin" npm install --package-lock-only --i
 # Whoever waits for a browser leaves a processor idle, so the tests have one process more than there are processors.
 PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + 1)) $(RUN) pytest
 
-# The tests of drawings that need no torch, since to import it takes longer than they do.
-DRAWINGS = tests/docs/test_drawings.py $(shell grep -L "import torch" tests/chapters/*/test_page.py)
+# The tests of drawings and lists that need no torch, since to import it takes longer than they do.
+DRAWINGS = tests/docs/test_drawings.py tests/docs/test_chapter_lists.py $(shell grep -L "import torch" tests/chapters/*/test_page.py)
 
 # $(call step,NAME,COMMAND) runs a command, and says in a line how many seconds it took.
 step = @from=$$(date +%s); $(2) && echo "==> $(1): $$(($$(date +%s) - from)) s"

@@ -250,7 +250,10 @@ def check_runnable(kernel, *, on_cpu: str, **tensors: Tensor) -> None:
 
 
 def check_no_gradient(*, instead: str, **tensors: Tensor) -> None:
-    """Raises a ValueError for a tensor that requires a gradient; the kernel computes none."""
+    """Raises a ValueError for a tensor that requires a gradient: the kernel computes none.
+
+    For one that's differentiated in forward mode or by torch.func it's a TypeError.
+    """
     if name_of_differentiated(**tensors):
         raise TypeError(
             f"{name_of_differentiated(**tensors)} is differentiated in forward mode or by "

@@ -65,16 +65,6 @@ def test_the_navigation_holds_every_chapter_and_every_snippet(config):
     assert all(path.relative_to(ROOT / "docs").as_posix() in str(config.nav) for path in pages)
 
 
-def test_the_readme_names_every_chapter_of_a_part(config):
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    chapters = navigation.chapters(config.extra["chapters"], ROOT / "docs")
-    assert chapters
-    for chapter in chapters:
-        line = f"{chapter.number} {chapter.title}"
-        assert not chapter.part or line in readme, f"README.md, the table of parts: add {line!r} to {chapter.part!r}"
-        assert chapter.part in readme, f"README.md, the table of parts: add the part {chapter.part!r}"
-
-
 def test_the_glossary_names_a_chapter_that_has_the_words_of_the_term(config):
     terms_by_chapter = glossary.terms_by_chapter(ROOT / "docs")
     for chapter in navigation.chapters(config.extra["chapters"], ROOT / "docs"):
