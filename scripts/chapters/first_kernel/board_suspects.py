@@ -19,7 +19,7 @@ UNIT_X, UNIT_WIDTH, UNIT_YS = 104, 320, (24, 62, 100)  # a pair's bar of clocks,
 TREE_YS, COUNTS_X = (32, 66, 100, 134), 196  # the levels of a sum, and where their instructions are counted
 WALL_X = 352  # the load-store unit is a gap in it
 WARPS = (4, 8, 1)  # as they're tried
-BARS_X, BAR_LINE, BARS_GAP, CLOCK_WIDTH = 98, 15, 54, 0.8  # LSU, ALU and time, and then those of other warps
+BARS_X, BAR_LINE, BARS_GAP, CLOCK_WIDTH = 98, 15, 54, 0.74  # LSU, ALU and time, and then those of other warps
 CURVE_X, CURVE_Y, CURVE_WIDTH, CURVE_HEIGHT = 30, 150, 150, 84  # the clocks of a pair
 LONG, SHORT = a_pair_in_a_long_row.keys  # words
 FEWEST, HIGHEST = 256, 12  # words where the curve begins; times the clocks at SHORT where its axis ends
@@ -241,9 +241,9 @@ def draw_bill(board: Board) -> None:
     draw_time(board, ys[4] + 2 * BAR_LINE, clocks[4])
     for warps, tickets in ((8, eight), (1, one)):
         with board.withhold():
-            board.write(466, ys[warps], tickets, 0.85, at="right")
+            board.write(466, ys[warps], tickets, 0.8, at="right")
             if warps == 8:
-                for x, name in zip((312, 356, 402), ("key", "row", "loads"), strict=True):
+                for x, name in zip((320, 362, 406), ("key", "row", "loads"), strict=True):
                     board.write(x, ys[8] - 18, name, 0.75)
             else:
                 draw_unit_clocks(board, ys[1], lsu[1])
