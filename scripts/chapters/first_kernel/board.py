@@ -186,9 +186,9 @@ def draw_one_head(board: Board) -> None:
         f"Program 1, query {list(QUERIES[1])}: a row of four places, all minus infinity; under "
         f"it, key by key, the row after it, at last 1, 1, 2 and minus infinity. The exponentials, together "
         f"{row.total:.3f}, the shares {percents(row.shares)}, the values; the first share alone, among zeros, to be "
-        f"added up; the output {vector_text(row.output)}. Below, the shares of program 0, and over them, on a strip of "
-        f"paper, the kernel's first loop: {' '.join(turn())} At the foot, to stay: to write one place, a new row; to "
-        "read one, a sum."
+        f"added up; the output {vector_text(row.output)}. Below, program 0's sum and shares, and over them, on a strip "
+        f"of paper, the kernel's first loop: {' '.join(turn())} At the foot, to stay: to write one place, a new row; "
+        "to read one, a sum."
     )
     board.erase(keep=STAYS)
     first, line = ROW_YS[0], ROW_YS[1] - ROW_YS[0]
@@ -224,6 +224,7 @@ def draw_one_head(board: Board) -> None:
     with board.withhold(), board.group("room's"):
         room_row = program_row(QUERIES[0])
         board.write(LEFT - 12, 194, f"0:  {percents(room_row.shares)}", 0.85, at="left")
+        board.write(RESULT_X, 194, f"sum {room_row.total:.3f}", 0.85, at="left")
     with board.withhold(), board.group("printed"):
         board.erase_with_answer("room's")
         board.box(9, TURN_Y - 11, 462, 68)

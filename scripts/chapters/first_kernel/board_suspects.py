@@ -19,8 +19,7 @@ UNIT_X, UNIT_WIDTH, UNIT_YS = 104, 320, (24, 62, 100)  # a pair's bar of clocks,
 TREE_YS, COUNTS_X = (32, 66, 100, 134), 196  # the levels of a sum, and where their instructions are counted
 WALL_X = 352  # the load-store unit is a gap in it
 WARPS = (4, 8, 1)  # as they're tried
-TABLE_XS, TABLE_Y, TABLE_LINE = (38, 106, 174, 242), 22, 27  # warps, LSU, ALU, time
-SUMS_XS = {1: 14, 4: 170, 8: 330}  # where the ALU's clocks are added up
+BARS_X, BAR_LINE, BARS_GAP, CLOCK_WIDTH = 98, 15, 54, 0.74  # LSU, ALU and time, and then those of other warps
 CURVE_X, CURVE_Y, CURVE_WIDTH, CURVE_HEIGHT = 30, 150, 150, 84  # the clocks of a pair
 LONG, SHORT = a_pair_in_a_long_row.keys  # words
 FEWEST, HIGHEST = 256, 12  # words where the curve begins; times the clocks at SHORT where its axis ends
@@ -107,12 +106,12 @@ def draw_pairs(board: Board) -> None:
     a_clock, sent = cache_bytes_a_clock(), worked.PAIR_BYTES
     products = [
         f"2 · 2 · {worked.HEAD_DIM} = {worked.PAIR_FLOP}",
-        f"/ {worked.FP32_FLOP_PER_CLOCK} = {worked.FP32_CLOCKS}",
+        f"{worked.PAIR_FLOP} / {worked.FP32_FLOP_PER_CLOCK} = {worked.FP32_CLOCKS}",
     ]
-    memory = [f"2 · {worked.HEAD_DIM} · {worked.BYTES} = {sent}", f"/ {a_clock} = {sent / a_clock:.0f}"]
+    memory = [f"2 · {worked.HEAD_DIM} · {worked.BYTES} = {sent}", f"{sent} / {a_clock} = {sent / a_clock:.0f}"]
     board.step(
-        f"Three bars on one scale. A pair's: {clocks:.0f} clocks. Multiply: {' '.join(products)}, a sliver, struck "
-        f"out. Memory: {' '.join(memory)}, a short piece, struck out. Beside the first: work / speed. Below, half as "
+        f"Three bars on one scale. A pair's: {clocks:.0f} clocks. Multiply: {', '.join(products)}, a sliver, struck "
+        f"out. Memory: {', '.join(memory)}, a short piece, struck out. Beside the first: work / speed. Below, half as "
         f"many heads of twice the length: {said}."
     )
     board.erase(keep=STAYS)
@@ -126,9 +125,9 @@ def draw_pairs(board: Board) -> None:
         UNIT_YS[1:], (products, memory), (worked.FP32_CLOCKS, sent / a_clock), strict=True
     ):
         with board.withhold():
-            _, _, end, _ = board.write(162, y, work, 0.85, at="left")
+            board.write(156, y, work, 0.8, at="left")
         with board.withhold():
-            board.write(end + 10, y, speed, 0.85, at="left")
+            board.write(466, y, speed, 0.8, at="right")
             draw_unit_bar(board, y, unit_clocks / clocks)
             board.strike(10, y + 6, 88, y - 6)
     with board.withhold():
@@ -227,48 +226,62 @@ def draw_bill(board: Board) -> None:
     )
     said = " ".join(f"{number} ({name})" for number, name in factors)
     board.step(
-        f"A table of clocks for a pair. {rows}. Beside it, tickets for key, row and loads: {eight} for each of eight "
-        f"warps, and {one}. Below, the ALU: {said} = {passes:.0f}, and {', '.join(sums.values())}."
+        f"Bars on one scale for the clocks of a pair, hollow for LSU and ALU, filled for the time. {rows}. Beside "
+        f"them, tickets for key, row and loads: {eight} for each of eight warps, and {one}. Below, the ALU: {said} = "
+        f"{passes:.0f}, and {', '.join(sums.values())}."
     )
     board.erase(keep=STAYS)
-    ys = {warps: TABLE_Y + TABLE_LINE * (i + 1) for i, warps in enumerate(WARPS)}
-    for x, text in zip(TABLE_XS, ("warps", "LSU", "ALU", "time"), strict=True):
-        board.write(x, TABLE_Y, text, 0.85)
-    board.line((14, TABLE_Y + 13), (270, TABLE_Y + 13))
+    ys = {warps: 16 + BARS_GAP * i for i, warps in enumerate(WARPS)}
+    for i, name in enumerate(("LSU", "ALU", "time")):
+        board.write(BARS_X - 8, ys[4] + BAR_LINE * i, name, 0.75, at="right")
+    board.write(28, ys[4] - 1, "warps", 0.75)
     for warps in WARPS:
-        board.write(TABLE_XS[0], ys[warps], str(warps), 0.95)
-    board.write(TABLE_XS[1], ys[4], str(lsu[4]), 0.95)
-    board.write(TABLE_XS[3], ys[4], f"{clocks[4]:.0f}", 0.95)
+        board.write(28, ys[warps] + BAR_LINE + 2, str(warps), 0.95)
+    draw_unit_clocks(board, ys[4], lsu[4])
+    draw_time(board, ys[4] + 2 * BAR_LINE, clocks[4])
     for warps, tickets in ((8, eight), (1, one)):
         with board.withhold():
-            board.write(466, ys[warps], tickets, 0.85, at="right")
+            board.write(466, ys[warps], tickets, 0.8, at="right")
             if warps == 8:
-                for x, name in zip((312, 356, 402), ("key", "row", "loads"), strict=True):
-                    board.write(x, ys[4] + 3, name, 0.75)
+                for x, name in zip((320, 362, 406), ("key", "row", "loads"), strict=True):
+                    board.write(x, ys[8] - 18, name, 0.75)
             else:
-                board.write(TABLE_XS[1], ys[1], str(lsu[1]), 0.95)
+                draw_unit_clocks(board, ys[1], lsu[1])
         if warps == 8:
             with board.withhold():
-                board.write(TABLE_XS[1], ys[8], str(lsu[8]), 0.95)
+                draw_unit_clocks(board, ys[8], lsu[8])
         with board.withhold():
-            board.write(TABLE_XS[3], ys[warps], f"{clocks[warps]:.0f}", 0.95)
+            draw_time(board, ys[warps] + 2 * BAR_LINE, clocks[warps])
     xs = (30, 98, 188, 288, 376)
     for part in (factors[:3], factors[3:]):
         with board.withhold():
             for number, name in part:
                 x = xs[factors.index((number, name))]
-                board.write(x, 140, number, 0.95)
-                board.write(x, 160, name, 0.75)
+                board.write(x, 182, number, 0.95)
+                board.write(x, 201, name, 0.75)
             if part[-1] == factors[-1]:
-                board.write(420, 140, f"= {passes:.0f}", 0.95, at="left")
+                board.write(420, 182, f"= {passes:.0f}", 0.95, at="left")
     for group in ((1,), (4, 8)):
         with board.withhold():
             if group == (1,):
                 each = worked.LOOP_INSTRUCTIONS
-                board.write(14, 192, f"+ each warp: {each} / 2 = {each // worked.ALU_PER_CLOCK}", 0.85, at="left")
+                board.write(14, 226, f"+ each warp: {each} / 2 = {each // worked.ALU_PER_CLOCK}", 0.85, at="left")
             for warps in group:
-                board.write(SUMS_XS[warps], 223, sums[warps], 0.9, at="left")
-                board.write(TABLE_XS[2], ys[warps], f"{alu[warps]:.0f}", 0.95)
+                draw_unit_clocks(board, ys[warps] + BAR_LINE, alu[warps], sums[warps])
+
+
+def draw_unit_clocks(board: Board, y: float, clocks: float, text: str = "") -> None:
+    """A hollow bar, since it's worked out, and behind it its clocks, or how they add up."""
+    width = CLOCK_WIDTH * clocks
+    board.box(BARS_X, y - 4, width, 8)
+    board.write(BARS_X + width + 9, y, text or f"{clocks:.0f}", 0.75, at="left")
+
+
+def draw_time(board: Board, y: float, clocks: float) -> None:
+    """A filled bar, since it's measured."""
+    end = BARS_X + CLOCK_WIDTH * clocks
+    board.line((BARS_X + 3, y), (end - 3, y), width=8)
+    board.write(end + 9, y, f"{clocks:.0f}", 0.75, at="left")
 
 
 def draw_cure(board: Board) -> None:

@@ -134,7 +134,7 @@ def clocks(rng: random.Random) -> list[tuple[str, str]]:
         "many tickets (instructions for the load-store unit) does a warp need for each of a pair's two sums, and "
         "how many for the pair, with its two loads? How many clocks until all warps are through the door?"
     )
-    names = ("shuffles", "to hand over", "shuffles", "to hand back")
+    names = ("shuffles", "to hand over", "shuffle" if shuffles == 1 else "shuffles", "to hand back")
     total = f"{' + '.join(f'{part} {name}' for part, name in zip(parts, names, strict=True))} = {sum(parts)}"
     return [
         (

@@ -48,6 +48,7 @@ def test_the_key_is_right(seed):
     assert numbers(passed[1]) == [places, 2, words, places, one, words, one, head]
     warps, number_of_key, places, *_ = (int(number) for number in numbers(busy[0]))
     assert number_of_key == warps * worked.LANES
+    assert warps > 2 or " 1 shuffle + " in busy[1]
     parts = [math.log2(worked.LANES), 2, math.log2(warps), 2]
     each = 2 * sum(parts) + 2
     share = [places // number_of_key, sum(parts)]
