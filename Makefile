@@ -35,8 +35,8 @@ site:  ## build the site into site/; with a GPU, first run what is stale or miss
 	@rm -rf site && mv build/site site  # a build that stops leaves the last site as it was
 	@echo "Built. Read it: $(PYTHON) -m http.server --directory site, then open http://localhost:8000"
 
-check:  ## lint, and what a changed page can break: drawings, records, facts, equations, values, links; in half a minute
-	@$(MAKE) --no-print-directory --keep-going lint drawings-and-facts pages  # all steps, also behind one that fails
+check:  ## lint, and what a changed page can break: drawings, records, facts, equations, values, links; in 20 seconds
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync pages drawings-and-facts lint  # all, also behind one that fails
 
 drawings-and-facts: setup-test
 	$(call step,drawings and facts,$(RUN) pytest -qq -o addopts=--import-mode=importlib --confcutdir=tests/chapters $(DRAWINGS) tests/facts)
