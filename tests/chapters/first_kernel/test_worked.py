@@ -125,4 +125,4 @@ def test_the_code_on_the_board_is_the_kernels():
 def test_without_a_screen_the_sheet_has_the_demos_last_line():
     *_, verdicts = demo.lines()
     sheet = (ROOT / "docs" / "chapters" / "first-kernel" / "sheet.md").read_text(encoding="utf-8")
-    assert f"its last line: {verdicts}." in sheet
+    assert f'its last line: "{verdicts}"' in sheet
