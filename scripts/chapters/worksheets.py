@@ -19,6 +19,7 @@ HYPHEN = re.compile(r"(?<!\w)-(?=[\d.∞])")
 DASH = re.compile(r"^-$")  # a cell that stays empty
 LONG = re.compile(r"(?<![\w.,])(?=\d*[2-9])[1-9]\d{4,}(?!\w|\.\d)")  # five digits, but not the bits of a code
 ROW = re.compile(r"\[[^][]*\]")
+LONG_ANSWER = 40  # signs from which on an answer has two lines to write on
 VERSIONS = "ABCDEF"  # those on the site; `make worksheet` makes more
 TRIES = 20_000
 STYLE = """
@@ -37,6 +38,8 @@ li { margin: 0.3cm 0; } .line { border-bottom: 0.5pt solid #54525a; display: blo
   body.blank, .blank main, .blank ol { display: flex; flex-direction: column; } body.blank { min-height: 24.3cm; }
   .blank main, .blank ol { flex: 1; } .blank :is(p, ol, table) { margin-bottom: 0; }
   .blank li { flex: 1; margin: 0.15cm 0 0; max-height: 4.4cm; padding-bottom: 0.88cm; position: relative; }
+  .blank li:has(.line + .line) { flex: 1.6; }
+  .blank .line:has(+ .line) { transform: translateY(-0.9cm); }
   .blank .line { bottom: 0; height: 0; left: 0; position: absolute; right: 0; }
 }
 """
@@ -97,7 +100,9 @@ def cell_html(cell: str, key: bool) -> str:
 
 
 def answer_html(answer: str, key: bool) -> str:
-    return f' <span class="key">{text_html(answer)}</span>' if key else '<span class="line"></span>'
+    if key:
+        return f' <span class="key">{text_html(answer)}</span>'
+    return '<span class="line"></span>' * (2 if len(answer) > LONG_ANSWER else 1)
 
 
 def chapters() -> list[str]:

@@ -270,7 +270,8 @@ def draw_program(board: Board) -> None:
     board.step(
         f"One program: {warps} boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each multiplies one "
         "number of the key. Shuffles fold a warp's products to one sum; an arrow leads from each warp into shared "
-        "memory, 4 in; below it a dashed line, the barrier. At the foot, to stay: they talk."
+        "memory, 4 in; below it a dashed line, the barrier, and across it an arrow to a box that adds the four. At the "
+        "foot, to stay: they talk."
     )
     board.erase(keep=STAYS)
     middles = [68 + 114 * warp for warp in range(warps)]
@@ -286,9 +287,11 @@ def draw_program(board: Board) -> None:
     with board.withhold():
         for x in middles:
             board.arrow(x + 40, 100, x + 40, 136)
-        board.box(18, 140, 442, 30, f"shared memory: {warps} in", 0.95)
+        board.box(18, 140, 442, 26, f"shared memory: {warps} in", 0.95)
     with board.withhold():
-        board.line((18, 196), (380, 196), dashed=True)
-        board.write(466, 196, "barrier", 0.9, at="right")
+        board.line((18, 184), (380, 184), dashed=True)
+        board.write(466, 184, "barrier", 0.9, at="right")
+        board.arrow(middles[0], 168, middles[0], 203)
+        board.box(18, 206, 100, 26, f"adds {warps}", 0.95)
         with board.group("talk"):
             board.write(468, FOOT + 15, "they talk", 0.75, at="right")

@@ -19,7 +19,7 @@ UNIT_X, UNIT_WIDTH, UNIT_YS = 104, 320, (24, 62, 100)  # a pair's bar of clocks,
 TREE_YS, COUNTS_X = (32, 66, 100, 134), 196  # the levels of a sum, and where their instructions are counted
 WALL_X = 352  # the load-store unit is a gap in it
 WARPS = (4, 8, 1)  # as they're tried
-BARS_X, BAR_LINE, BARS_GAP, CLOCK_WIDTH = 98, 15, 54, 0.74  # LSU, ALU and time, and then those of other warps
+BARS_XS, BAR_YS, CLOCK_WIDTH = dict(zip(WARPS, (58, 165, 330), strict=True)), (78, 102, 126), 0.5  # LSU, ALU, time
 CURVE_X, CURVE_Y, CURVE_WIDTH, CURVE_HEIGHT = 30, 150, 150, 84  # the clocks of a pair
 LONG, SHORT = a_pair_in_a_long_row.keys  # words
 FEWEST, HIGHEST = 256, 12  # words where the curve begins; times the clocks at SHORT where its axis ends
@@ -155,7 +155,8 @@ def draw_load_store_unit(board: Board) -> None:
     places, threads = worked.SHAPE[-1], worked.WARPS * worked.LANES
     within, handed, across, back = map(str, steps)
     board.step(
-        f"The tree of a sum: four warps of 32, which fold {folds}; shared memory with 4 in, a box that adds the four, "
+        f"The tree of a sum: four warps of 32, which fold {folds}; shared memory with 4 in, a barrier, a box that adds "
+        f"the four, "
         f"1 out. Beside its levels the tickets: {', '.join(map(str, steps))}, together {sum(steps)}. Below, one thread "
         f"with its {places} / {threads} = {places // threads} places. On the right four queues, one for each warp, at "
         f"a single door in a wall, the load-store unit: 1 a clock. A pair is 2 · {sum(steps)} + 2 = {each} for each "
@@ -183,6 +184,8 @@ def draw_load_store_unit(board: Board) -> None:
         board.box(16, in_memory - 9, 145, 18, f"shared: {worked.WARPS} in", 0.75)
         board.write(COUNTS_X, in_memory, handed, 0.85)
     with board.withhold():
+        board.line((16, 83), (104, 83), dashed=True)
+        board.write(108, 83, "barrier", 0.75, at="left")
         board.arrow(33, in_memory + 10, 33, added - 11)
         board.box(16, added - 9, 66, 18, f"adds {worked.WARPS}", 0.75)
         board.write(COUNTS_X, added, across, 0.85)
@@ -213,12 +216,12 @@ def draw_bill(board: Board) -> None:
     within, key_sum = worked.SUM_STEPS[0], sum(worked.SUM_STEPS)
     eight, one = f"{key_sum} + {key_sum + 1} + 2 = {lsu[8] // 8}", f"{within} + {within} + 2 = {lsu[1]}"
     passes, alu = worked.alu_clocks(0), {warps: worked.alu_clocks(warps) for warps in WARPS}
-    sums = {warps: f"{passes:.0f} + {each - passes:.0f} = {each:.0f}" for warps, each in alu.items()}
+    one_sum = f"{passes:.0f} + {alu[1] - passes:.0f} = {alu[1]:.0f}"
     factors = (
         ("2", "passes"),
         (f"· {worked.SHAPE[-1]}", "places"),
-        (f"· {worked.PLACE_INSTRUCTIONS}", "instructions"),
-        (f"/ {worked.LANES}", "places each"),
+        (f"· {worked.PLACE_INSTRUCTIONS}", "a place"),
+        (f"/ {worked.LANES}", "at once"),
         (f"/ {worked.ALU_PER_CLOCK}", "a clock"),
     )
     rows = ", ".join(
@@ -226,62 +229,61 @@ def draw_bill(board: Board) -> None:
     )
     said = " ".join(f"{number} ({name})" for number, name in factors)
     board.step(
-        f"Bars on one scale for the clocks of a pair, hollow for LSU and ALU, filled for the time. {rows}. Beside "
+        f"Bars on one scale for the clocks of a pair, hollow for LSU and ALU, filled for the time. {rows}. Above "
         f"them, tickets for key, row and loads: {eight} for each of eight warps, and {one}. Below, the ALU: {said} = "
-        f"{passes:.0f}, and {', '.join(sums.values())}."
+        f"{passes:.0f}, and for one warp {one_sum}."
     )
     board.erase(keep=STAYS)
-    ys = {warps: 16 + BARS_GAP * i for i, warps in enumerate(WARPS)}
-    for i, name in enumerate(("LSU", "ALU", "time")):
-        board.write(BARS_X - 8, ys[4] + BAR_LINE * i, name, 0.75, at="right")
-    board.write(28, ys[4] - 1, "warps", 0.75)
+    lsu_y, alu_y, time_y = BAR_YS
+    for y, name in zip(BAR_YS, ("LSU", "ALU", "time"), strict=True):
+        board.write(50, y, name, 0.75, at="right")
     for warps in WARPS:
-        board.write(28, ys[warps] + BAR_LINE + 2, str(warps), 0.95)
-    draw_unit_clocks(board, ys[4], lsu[4])
-    draw_time(board, ys[4] + 2 * BAR_LINE, clocks[4])
+        board.write(BARS_XS[warps], 18, f"{warps} warp{'s' * (warps > 1)}", 0.9, at="left")
+    draw_unit_clocks(board, 4, lsu_y, lsu[4])
+    draw_time(board, 4, time_y, clocks[4])
     for warps, tickets in ((8, eight), (1, one)):
         with board.withhold():
-            board.write(466, ys[warps], tickets, 0.8, at="right")
+            board.write(BARS_XS[warps], 54, tickets, 0.75, at="left")
             if warps == 8:
-                for x, name in zip((320, 362, 406), ("key", "row", "loads"), strict=True):
-                    board.write(x, ys[8] - 18, name, 0.75)
+                for x, name in zip((172, 207, 248), ("key", "row", "loads"), strict=True):
+                    board.write(x, 37, name, 0.75)
             else:
-                draw_unit_clocks(board, ys[1], lsu[1])
+                draw_unit_clocks(board, 1, lsu_y, lsu[1])
         if warps == 8:
             with board.withhold():
-                draw_unit_clocks(board, ys[8], lsu[8])
+                draw_unit_clocks(board, 8, lsu_y, lsu[8])
         with board.withhold():
-            draw_time(board, ys[warps] + 2 * BAR_LINE, clocks[warps])
+            draw_time(board, warps, time_y, clocks[warps])
     xs = (30, 98, 188, 288, 376)
     for part in (factors[:3], factors[3:]):
         with board.withhold():
             for number, name in part:
                 x = xs[factors.index((number, name))]
-                board.write(x, 182, number, 0.95)
-                board.write(x, 201, name, 0.75)
+                board.write(x, 166, number, 0.95)
+                board.write(x, 185, name, 0.75)
             if part[-1] == factors[-1]:
-                board.write(420, 182, f"= {passes:.0f}", 0.95, at="left")
+                board.write(420, 166, f"= {passes:.0f}", 0.95, at="left")
     for group in ((1,), (4, 8)):
         with board.withhold():
             if group == (1,):
                 each = worked.LOOP_INSTRUCTIONS
-                board.write(14, 226, f"+ each warp: {each} / 2 = {each // worked.ALU_PER_CLOCK}", 0.85, at="left")
+                board.write(14, 218, f"+ each warp: {each} / 2 = {each // worked.ALU_PER_CLOCK}", 0.85, at="left")
             for warps in group:
-                draw_unit_clocks(board, ys[warps] + BAR_LINE, alu[warps], sums[warps])
+                draw_unit_clocks(board, warps, alu_y, alu[warps], one_sum if warps == 1 else "")
 
 
-def draw_unit_clocks(board: Board, y: float, clocks: float, text: str = "") -> None:
+def draw_unit_clocks(board: Board, warps: int, y: float, clocks: float, text: str = "") -> None:
     """A hollow bar, since it's worked out, and behind it its clocks, or how they add up."""
     width = CLOCK_WIDTH * clocks
-    board.box(BARS_X, y - 4, width, 8)
-    board.write(BARS_X + width + 9, y, text or f"{clocks:.0f}", 0.75, at="left")
+    board.box(BARS_XS[warps], y - 4, width, 8)
+    board.write(BARS_XS[warps] + width + 7, y, text or f"{clocks:.0f}", 0.75, at="left")
 
 
-def draw_time(board: Board, y: float, clocks: float) -> None:
+def draw_time(board: Board, warps: int, y: float, clocks: float) -> None:
     """A filled bar, since it's measured."""
-    end = BARS_X + CLOCK_WIDTH * clocks
-    board.line((BARS_X + 3, y), (end - 3, y), width=8)
-    board.write(end + 9, y, f"{clocks:.0f}", 0.75, at="left")
+    end = BARS_XS[warps] + CLOCK_WIDTH * clocks
+    board.line((BARS_XS[warps] + 3, y), (end - 3, y), width=8)
+    board.write(end + 7, y, f"{clocks:.0f}", 0.75, at="left")
 
 
 def draw_cure(board: Board) -> None:

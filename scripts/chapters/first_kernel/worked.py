@@ -123,7 +123,7 @@ def load_store_clocks(warps: int) -> int:
     return warps * (instructions(holders) + instructions(warps) + 2)
 
 
-def alu_clocks(warps: int) -> float:
+def alu_clocks(warps: int, places: int = SHAPE[-1]) -> float:
     """Returns for how many clocks a pair takes the ALU: two passes over the row, each warp's loops and addresses."""
-    passes = 2 * SHAPE[-1] * PLACE_INSTRUCTIONS / LANES
+    passes = 2 * places * PLACE_INSTRUCTIONS / LANES
     return (passes + warps * LOOP_INSTRUCTIONS) / ALU_PER_CLOCK

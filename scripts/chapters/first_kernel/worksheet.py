@@ -1,13 +1,14 @@
-"""Chapter 5: who a program is, its row with and without a mistake, a mask, a row's cost, and a unit's clocks."""
+"""Chapter 5: who a program is, its row with and without a mistake, a mask, and the clocks of two units."""
 
 from __future__ import annotations
 
 import math
 import random
 
+from scripts.chapters.first_kernel import worked
 from scripts.chapters.first_kernel.worked import LANES, LENGTH, QUERIES, SUM_STEPS, program_row
 from scripts.chapters.rounded_shares import percent, weighted_sum
-from scripts.chapters.worksheets import Blank, Worksheet, rows_text, with_commas
+from scripts.chapters.worksheets import Blank, Worksheet, rows_text
 
 ROWS = ((1, 0), (0, 1), (1, 1))
 VALUES = ((10, 0), (0, 10), (5, 5))
@@ -42,7 +43,7 @@ def worksheet(rng: random.Random) -> Worksheet | None:
             ]
             for number in programs
         ],
-        questions=[*row, *vectors(rng), *passes(rng), *clocks(rng)],
+        questions=[*row, *vectors(rng), *clocks(rng)],
     )
 
 
@@ -105,28 +106,9 @@ def vectors(rng: random.Random) -> list[tuple[str, str]]:
     return [(ask, f"{programs} programs; {real} True, {block - real} False")]
 
 
-def passes(rng: random.Random) -> list[tuple[str, str]]:
-    """What it costs a program, and all of a head, to write its places and to read them."""
-    words = rng.choice((5, 6, 7, 9, 10, 12, 14, 20, 24, 30))
-    places = 1 << (words - 1).bit_length()
-    one, head = 2 * words * places, 2 * words**2 * places
-    ask = (
-        f"A head has {words} queries and {words} keys. To write one place of a row, a program makes a new row; to read "
-        "one, it adds up a row. How many places does a row have? How many places does one program go over, for all its "
-        "scores and shares? And all programs together?"
-    )
-    return [
-        (
-            ask,
-            f"{places} places; to write and to read, 2 passes · {words} keys · {places} = {with_commas(one)}; "
-            f"{words} programs · {with_commas(one)} = {with_commas(head)}",
-        )
-    ]
-
-
 def clocks(rng: random.Random) -> list[tuple[str, str]]:
     """With other than the board's four warps; each doubling of the warps is one more shuffle."""
-    shuffles, own = rng.choice((1, 3, 4)), rng.choice((2, 4, 8))
+    shuffles, own = rng.choice(((1, 2), (1, 4), (1, 8), (3, 2), (3, 4), (3, 8), (4, 2), (4, 4)))
     warps, threads, parts = 2**shuffles, 2**shuffles * LANES, (SUM_STEPS[0], SUM_STEPS[1], shuffles, SUM_STEPS[3])
     each = 2 * sum(parts) + 2
     ask = (
@@ -134,12 +116,26 @@ def clocks(rng: random.Random) -> list[tuple[str, str]]:
         "many tickets (instructions for the load-store unit) does a warp need for each of a pair's two sums, and "
         "how many for the pair, with its two loads? How many clocks until all warps are through the door?"
     )
+    ask_alu = (
+        "The ALU goes over this row twice, with three instructions a place. Each does 32 places. Each warp has "
+        f"{worked.LOOP_INSTRUCTIONS} more, and the ALU starts two in a clock. How many clocks is that for the pair? "
+        "Now predict: of the ALU and the door, which one decides how long a pair takes? And in a text twice as long?"
+    )
+    lsu, places = warps * each, own * threads
+    alu, passes, twice = (worked.alu_clocks(*of) for of in ((warps, places), (0, places), (warps, 2 * places)))
+    decides = ["the ALU" if clocks > lsu else "the door" for clocks in (alu, twice)]
     names = ("shuffles", "to hand over", "shuffle" if shuffles == 1 else "shuffles", "to hand back")
     total = f"{' + '.join(f'{part} {name}' for part, name in zip(parts, names, strict=True))} = {sum(parts)}"
     return [
         (
             ask,
             f"score: {total}; share: each thread first adds its own {own} places, without a ticket, so {sum(parts)} "
-            f"again; 2 · {sum(parts)} + 2 loads = {each}; {warps} · {each} = {warps * each} clocks",
-        )
+            f"again; 2 · {sum(parts)} + 2 loads = {each}; {warps} · {each} = {lsu} clocks",
+        ),
+        (
+            ask_alu,
+            f"2 · {places} · 3 / 32 / 2 = {passes:.0f}; {warps} · {worked.LOOP_INSTRUCTIONS} / 2 = "
+            f"{alu - passes:.0f}; {passes:.0f} + {alu - passes:.0f} = {alu:.0f} clocks, so {decides[0]}, with "
+            f"{max(alu, lsu):.0f}; twice as long, the ALU takes {twice:.0f}, so {decides[1]}",
+        ),
     ]

@@ -12,8 +12,9 @@ from kernels.reference import attention
 from kernels.softmax import safe_softmax
 from scripts import records
 from scripts.chapters import plot
-from scripts.chapters.first_kernel import worked
+from scripts.chapters.first_kernel import demo, worked
 from scripts.chapters.first_kernel.board import code, turn
+from scripts.records import ROOT
 
 Q, K, V = (torch.tensor(rows, dtype=torch.float64) for rows in (worked.QUERIES, worked.KEYS, worked.VALUES))
 PADDINGS = {"minus infinity": -torch.inf, "zero": 0.0}
@@ -119,3 +120,9 @@ def test_the_code_on_the_board_is_the_kernels():
         r"\s+", " ", Path(one_head.__file__).read_text(encoding="utf-8").partition("def one_head_kernel")[2]
     )
     assert " ".join(line.strip() for line in turn()) in source
+
+
+def test_without_a_screen_the_sheet_has_the_demos_last_line():
+    *_, verdicts = demo.lines()
+    sheet = (ROOT / "docs" / "chapters" / "first-kernel" / "sheet.md").read_text(encoding="utf-8")
+    assert f'its last line: "{verdicts}"' in sheet

@@ -1,10 +1,10 @@
 """The key of its worksheet: programs and shares are those of PyTorch and of the library, and nothing is the board's."""
 
 import math
+import re
 
 import pytest
 import torch
-import triton
 
 from kernels.reference import attention
 from kernels.softmax import safe_softmax
@@ -22,7 +22,7 @@ def test_the_key_is_right(seed):
         program, word, head, text = map(int, row)
         assert programs[text, head, word] == program
     assert len({row[3] for row in sheet.rows}) == len(sheet.rows)  # one of each text
-    (ask, row), (given, found), (_, padded), added, passed, busy = sheet.questions
+    (ask, row), (given, found), (_, padded), added, busy, chosen = sheet.questions
     terms, _, shares = found.partition("; ")
     query, keys = ask.split("keys")
     q, k, v = (torch.tensor(pairs(text), dtype=torch.float64) for text in (query, keys, given))
@@ -42,10 +42,6 @@ def test_the_key_is_right(seed):
     length, block = (int(number) for number in numbers(added[0]))
     blocks = torch.arange(length).split(block)
     assert length != worked.LENGTH and numbers(added[1]) == [len(blocks), len(blocks[-1]), block - len(blocks[-1])]
-    words, keys = (int(number) for number in numbers(passed[0]))
-    places = triton.next_power_of_2(keys)
-    one, head = 2 * keys * places, 2 * torch.Size((words, keys, places)).numel()
-    assert numbers(passed[1]) == [places, 2, words, places, one, words, one, head]
     warps, number_of_key, places, *_ = (int(number) for number in numbers(busy[0]))
     assert number_of_key == warps * worked.LANES
     assert warps > 2 or " 1 shuffle + " in busy[1]
@@ -53,6 +49,18 @@ def test_the_key_is_right(seed):
     each = 2 * sum(parts) + 2
     share = [places // number_of_key, sum(parts)]
     assert numbers(busy[1]) == [*parts, sum(parts), *share, 2, sum(parts), 2, each, warps, each, warps * each]
+    check_alu(chosen[1], warps, places, door=warps * each)
+
+
+def check_alu(answer, warps, places, door):
+    """Its clocks are those of its instructions at two a clock, and the unit with more clocks is named."""
+    passes, loops = 2 * 3 * len(range(0, places, worked.LANES)) / 2, warps * worked.LOOP_INSTRUCTIONS / 2
+    alu, longer = passes + loops, 2 * passes + loops
+    counted = [2, places, 3, 32, 2, passes, warps, 10, 2, loops, passes, loops, alu, max(alu, door), longer]
+    assert numbers(answer) == counted
+    named = ["the ALU" if clocks > door else "the door" for clocks in (alu, longer)]
+    assert re.findall("so (the [A-Za-z]+)", answer) == named
+    assert max(alu, door) > 1.05 * min(alu, door)  # far enough apart to decide
 
 
 def check_sum(text, scores):
