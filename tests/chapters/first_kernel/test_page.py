@@ -120,17 +120,6 @@ def test_the_page_has_the_clocks_that_the_units_work():
         assert warps == 2 or f" = {lsu} clocks" in page or f" = **{lsu} clocks**" in page
 
 
-@pytest.mark.parametrize("drawing", ["times", "times-wide"])
-def test_the_first_bars_are_as_long_as_the_times(drawing):
-    sliver, bar = (float(wide) for wide in re.findall(r'<rect x="0" y="\d+" width="([\d.]+)"', source(drawing)))
-    setting = {"n": 512, "causal": False, "direction": "forward"}
-    rows = plot.rows_with(records.table("prefill_speed", "forward_128"), **setting)
-    spent = {row["form"]: row["median"] for row in rows}
-    ratio = spent["one_key_attention"] / spent["attention"]
-    assert bar / sliver == pytest.approx(ratio, rel=0.1)
-    assert "more than 100 times as long" in drawing_text(f"first-kernel-{drawing}") and ratio > 100
-
-
 def test_the_drawn_sum_has_the_instructions_that_are_counted():
     within, handed, across, back = worked.SUM_STEPS
     labels = drawing_text("first-kernel-sum")

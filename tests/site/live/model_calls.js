@@ -99,6 +99,7 @@ const calls = {
     const { scores, exponentials, weights, output } = m.run(problem, program, false).slice(-1)[0].held;
     return [scores, exponentials, weights, output];
   },
+  "where_time_goes: totals": (m) => () => [m.gigabytes, m.billions],
   "load_store_unit: kinds": (m) => (warps) => {
     const kinds = m.queue(warps);
     const parts = [kinds.slice(0, kinds.indexOf("value")), kinds.slice(kinds.indexOf("value"))];
