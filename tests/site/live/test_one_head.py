@@ -120,7 +120,7 @@ def test_a_line_says_at_once_what_it_does_and_a_whole_program_when_its_picture_r
     assert sentence.startswith("[3.67")
 
 
-@pytest.mark.parametrize("step", [1, 3, 12, LINES - 1, LINES])
+@pytest.mark.parametrize("step", [1, 3, 16, LINES - 1, LINES])
 def test_what_flies_never_covers_the_code(visit, step):
     page = visit(f"live/?one_head.step={step}#live-one_head", width=1440)
     page.emulate_media(reduced_motion="no-preference")
