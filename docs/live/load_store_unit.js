@@ -10,6 +10,7 @@ const CLOCK = 14; // milliseconds, so that no run takes longer than three second
 const START = 1 - FALL; // so that the first has arrived when its clock has passed
 const AXIS = 245; // clocks, enough for any number of warps and a number behind it
 const [LOW, HIGH] = [400, 446]; // pixels, on a phone and elsewhere
+const MOST = 225; // clocks of a guess, so that a finger finds its end within the picture
 const BAR = 18;
 const TAPE = 10;
 const TIME = 5;
@@ -181,8 +182,8 @@ function drawGuess({ guess, step }, { unit, clock, width, small }) {
     path(`M0 ${unit - 2}H${x}v${BAR + 4}H0Z`, "ink dashes"),
     step ? nothing : svg`<circle class="fill ink" cx=${hundredths(x)} cy=${y} r="12" /><path class="stroke paper" d="M${hundredths(x) - 2} ${y - 4}l-4 4l4 4m4-8l4 4l-4 4" />`,
     guess
-      ? text(clamp(60, x, width - 60), unit - 6, "small ink middle halo", svg`your guess: <tspan class="strong">${guess}</tspan>`)
-      : text(18, y + 5, "small ink halo", small ? "your guess" : "drag it to where you think it ends"),
+      ? text(clamp(60, x, width - 60), unit - 6, "small middle halo", svg`your guess: <tspan class="strong">${guess}</tspan>`)
+      : text(18, y + 5, "small halo", small ? "your guess" : "drag it to where you think it ends"),
   ];
 }
 
@@ -213,8 +214,8 @@ function picture(state, set, { width, elapsed }) {
       <svg viewBox="0 0 ${AXIS} ${TAPE + 1 + TIME}" preserveAspectRatio="none" aria-hidden="true">${ran ? drawTape(each, time) : nothing}</svg>
     </button>`;
   };
-  const { unit } = layout(warps, width, width < 600 ? LOW : HIGH);
-  const hold = grip("Your guess, in clocks", state.guess, (guess) => set({ guess }), { min: 0, max: AXIS }, { from: 0, to: width, y: unit + BAR / 2 });
+  const { unit, clock } = layout(warps, width, width < 600 ? LOW : HIGH);
+  const hold = grip("Your guess, in clocks", state.guess, (guess) => set({ guess }), { min: 0, max: MOST }, { from: 0, to: MOST * clock, y: unit + BAR / 2 });
   return html`<div class="hb-live__grips">${stage(width, says(state), draw, [LOW, HIGH])}${width && !state.step ? hold : nothing}</div>
     <div class="hb-live__warps" role="group" aria-label="Warps">${WARPS.map(tape)}</div>`;
 }
