@@ -91,4 +91,8 @@ function says(state) {
 }
 
 /** @type {import("./frame.js").Piece<State>} */
-export default { title: "Where the time goes", initial, picture, primary, says, done: (state) => tried(state).includes("else") };
+export default {
+  title: "Where the time goes", initial, picture, primary,
+  says: (state) => says(state).replace(/ ms\b/g, "\u00a0ms"),
+  done: (state) => tried(state).includes("else"),
+};
