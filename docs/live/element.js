@@ -165,7 +165,7 @@ class PieceController {
       }, VERDICT);
     const { piece, state, drawing, place } = this;
     const last = piece.lastStep?.(state);
-    const done = last !== undefined && state.step === last && (piece.done?.(state) ?? true);
+    const done = (last === undefined || state.step === last) && (piece.done?.(state) ?? last !== undefined);
     /** @type {HTMLElement | null} */ (place.closest("figure"))?.toggleAttribute("data-done", done);
     place.classList.toggle(
       "tall",

@@ -40,16 +40,15 @@ export class Refused extends Error {}
  * @property {(state: S, previous: S) => string} says what has just happened, in one sentence, there before the picture
  *   moves; e^{…} is a power, and `previous` is the state before
  * @property {(state: S) => string} [meanwhile] what it says while the picture moves, where the sentence would give away
- *   what is to be seen
+ *   what is to be seen; empty where it doesn’t
  * @property {(state: S) => number} [lastStep] the last value of `state.step`; a piece that has it can be stepped and,
  *   where there are several, played
  * @property {(state: S) => string} [next] what the button for the next step says
- * @property {(state: S) => boolean} [asks] whether something in the picture is to be pressed first, and that button is quiet
  * @property {(state: S) => [string, Change<S>]} [again] what it says after the last step, and what it sets then;
  *   without it, "Again", and the first step
  * @property {(state: S) => number} [duration] the milliseconds that its picture moves when it comes to this step
- * @property {(state: S) => boolean} [done] whether the caption may say how it ended; without it, the last step has
- *   ended well
+ * @property {(state: S) => boolean} [done] whether the caption may say how it ended; without it, the last step of a piece
+ *   that has steps has ended well
  */
 
 /**
@@ -127,13 +126,13 @@ export function drawPiece(piece, state, previous, canvas, buttons) {
   const step = Number(state.step);
   const [afterwards, anew] = piece.again?.(state) ?? ["Again", { step: 0 }];
   const moves = canvas.elapsed < Infinity;
-  const waits = moves && piece.meanwhile;
-  const text = waits ? waits(state) : piece.says(state, previous);
+  const waits = moves && piece.meanwhile?.(state);
+  const text = waits || piece.says(state, previous);
   // A press brings what moves to its end, and nothing else; and a last step is seen before it's left.
   const next = () => (moves ? finish() : step !== last ? go(step + 1) : ended && set(anew));
   const onPicture = (/** @type {Event} */ event) => /** @type {Element} */ (event.target).closest("svg") && next();
   const pressed = step === last || moves ? { ...state, step: step - 1 } : state; // what runs has the button's name
-  const [look, onButton] = step === last && ended ? ["quiet", afterwards] : [piece.asks?.(state) ? "quiet" : "", piece.next?.(pressed) ?? "Next step"];
+  const [look, onButton] = step === last && ended ? ["quiet", afterwards] : ["", piece.next?.(pressed) ?? "Next step"];
   // A button at its end stays a button: one that is disabled would lose the keyboard's focus.
   const [back, first, name] = [() => go(step - 1), String(step === 0), playing ? "Pause" : "Play"];
   const steps = () => html`<div class="hb-live__steps">

@@ -1,14 +1,17 @@
 // A query meets a key: the warps' queues at the load-store unit, which starts one instruction in a clock.
 import { html, nothing, svg } from "lit-html";
 import { at, clocks, FALL, multiplications, queue, WARPS } from "./load_store_unit.model.js";
-import { oneOf, pluralize } from "./controls.js";
+import { grip, oneOf, pluralize } from "./controls.js";
 import { clamp, group, hundredths, path, rect, stage, text } from "./strokes.js";
 
-const initial = { warps: 8, step: 0, runs: "4", measured: "" }; // runs: what has run before; measured: clocks, in the order of WARPS
+// guess: the clocks that the reader expects, 0 before there are any; runs: what has run before; measured: clocks, in the order of WARPS
+const initial = { warps: 8, step: 0, guess: 0, runs: "4", measured: "" };
 const CLOCK = 14; // milliseconds, so that no run takes longer than three seconds
 const START = 1 - FALL; // so that the first has arrived when its clock has passed
 const AXIS = 245; // clocks, enough for any number of warps and a number behind it
-const BAR = 18; // pixels
+const [LOW, HIGH] = [400, 446]; // pixels, on a phone and elsewhere
+const MOST = 225; // clocks of a guess, so that a finger finds its end within the picture
+const BAR = 18;
 const TAPE = 10;
 const TIME = 5;
 const NAME = 15; // the least from one name to the next
@@ -34,7 +37,7 @@ const kept = ({ warps, step, runs }) =>
   [...new Set([...runs.split(",").filter(Boolean).map(number), ...(step ? [warps] : [])])].join(",");
 
 /** The next run keeps those before it. @param {State} state @param {number} warps */
-const choose = (state, warps) => ({ warps, step: 0, runs: kept(state) });
+const choose = (state, warps) => ({ warps, step: 0, guess: 0, runs: kept(state) });
 
 /** @param {Kind} kind @param {number} count */
 const named = (kind, count) =>
@@ -171,6 +174,19 @@ function drawClocks(warps, clock, my) {
   ];
 }
 
+/** The guess, hollow, with something to hold as long as it can change. @param {State} state @param {Layout} my */
+function drawGuess({ guess, step }, { unit, clock, width, small }) {
+  if (step && !guess) return nothing;
+  const [x, y] = [guess * clock, unit + BAR / 2];
+  return [
+    path(`M0 ${unit - 2}H${x}v${BAR + 4}H0Z`, "ink dashes"),
+    step ? nothing : svg`<circle class="fill ink" cx=${hundredths(x)} cy=${y} r="12" /><path class="stroke paper" d="M${hundredths(x) - 2} ${y - 4}l-4 4l4 4m4-8l4 4l-4 4" />`,
+    guess
+      ? text(clamp(60, x, width - 60), unit - 6, "small middle halo", svg`your guess: <tspan class="strong">${guess}</tspan>`)
+      : text(18, y + 5, "small halo", small ? "your guess" : "drag it to where you think it ends"),
+  ];
+}
+
 /** What a GPU took for a pair, or nothing. @param {State} state @param {number} warps */
 const measured = (state, warps) => Number(state.measured.split(" ")[WARPS.indexOf(warps)]) || 0;
 
@@ -187,7 +203,7 @@ function picture(state, set, { width, elapsed }) {
   const now = state.step ? Math.min(end, elapsed / CLOCK + START) : START;
   const draw = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) => {
     const [clock, my] = [paper ? end : now, layout(warps, wide, high)];
-    return [drawInstructions(warps, clock, paper, my), drawFunnel(my), drawNames(warps, my), drawClocks(warps, clock, my)];
+    return [drawInstructions(warps, clock, paper, my), drawFunnel(my), drawNames(warps, my), drawClocks(warps, clock, my), paper ? nothing : drawGuess(state, my)];
   };
   const done = kept(elapsed < Infinity ? { ...state, step: 0 } : state).split(",");
   const tape = (/** @type {number} */ each) => {
@@ -198,7 +214,9 @@ function picture(state, set, { width, elapsed }) {
       <svg viewBox="0 0 ${AXIS} ${TAPE + 1 + TIME}" preserveAspectRatio="none" aria-hidden="true">${ran ? drawTape(each, time) : nothing}</svg>
     </button>`;
   };
-  return html`${stage(width, says(state), draw, [400, 446])}
+  const { unit, clock } = layout(warps, width, width < 600 ? LOW : HIGH);
+  const hold = grip("Your guess, in clocks", state.guess, (guess) => set({ guess }), { min: 0, max: MOST }, { from: 0, to: MOST * clock, y: unit + BAR / 2 });
+  return html`<div class="hb-live__grips">${stage(width, says(state), draw, [LOW, HIGH])}${width && !state.step ? hold : nothing}</div>
     <div class="hb-live__warps" role="group" aria-label="Warps">${WARPS.map(tape)}</div>`;
 }
 

@@ -1,12 +1,12 @@
 // A kernel at work: memory, three programs, each at its bench, and the lines that they run.
 import { html, nothing } from "lit-html";
-import { isDone, launch, LINES, output, range, right, source, STARTS, stops, underWay, WORDS } from "./one_head.model.js";
-import { draw, HEIGHTS, isOver, lift, lookOf, PROGRAMS, TABLES, WIDEST } from "./one_head.machine.js";
+import { isDone, launch, LINES, output, range, right, source, STARTS, stops, WORDS } from "./one_head.model.js";
+import { draw, HEIGHTS, lookOf, PROGRAMS } from "./one_head.machine.js";
 import { checkbox, formatNumber, vector } from "./controls.js";
 import { stage } from "./strokes.js";
 
-const initial = { wrong: false, slowly: false, guess: "", step: 5 }; // step 5: one program is done, two are under way
-const [SLOW, LINE, FAST] = [800, 400, 140]; // milliseconds of a line: alone, within its paragraph, within a program
+const initial = { wrong: false, step: 0 };
+const [LINE, FAST] = [800, 180]; // milliseconds of a line: alone, and where a whole program runs
 
 /** @typedef {typeof initial} State */
 /** @typedef {import("./one_head.model.js").Step} Step */
@@ -17,17 +17,15 @@ const [SLOW, LINE, FAST] = [800, 400, 140]; // milliseconds of a line: alone, wi
 /** @param {State} state */
 const all = ({ wrong }) => launch(WORDS, wrong);
 /** After which lines a press ends. @param {State} state */
-const ends = (state) => stops(all(state), state.slowly);
+const ends = (state) => stops(all(state));
 /** @param {State} state */
 const now = (state) => all(state)[ends(state)[state.step]];
 /** @param {State} state */
 const last = (state) => ends(state).length - 1;
 /** The step that ends a program. @param {number} program @param {State} state */
 const end = (program, state) => ends(state).findIndex((i) => isDone(all(state)[i], program));
-/** Whether a guess is asked for. @param {State} state */
-const asks = (state) => !state.wrong && !state.slowly && !state.guess && underWay(now(state));
 /** @param {State} state */
-const pace = (state) => (state.slowly ? SLOW : now(state).program ? FAST : LINE);
+const pace = (state) => (now(state).program ? FAST : LINE);
 /** How far a change is. @param {number} part */
 const eased = (part) => 1 - (1 - Math.min(1, Math.max(0, part))) ** 3;
 
@@ -51,7 +49,7 @@ function described(step) {
   return `Registers of program ${step.program}: ${registers.join(", ") || "empty"}. The output in memory: ${out.join(", ")}.`;
 }
 
-/** What each paragraph does, and the button; its first word is in the source, too. */
+/** What each paragraph does. */
 const STEPS = ["Load my query", "Score every key", "Normalize the row", "Blend the values", "Store my row"];
 /** @param {number} line */
 const paragraph = (line) => STARTS.findLastIndex((start) => start <= line);
@@ -67,10 +65,10 @@ const coloured = (line, bug) =>
   });
 
 /**
- * The kernel, with the numbers of the programs that are there; open is the step that runs, or that has the wrong address.
+ * The kernel; open is the step that runs, or that has the wrong address.
  * @param {boolean} wrong @param {Step} step
  */
-function listing(wrong, { moments, at }) {
+function listing(wrong, { moments }) {
   const [now, turn] = [moments.map(({ line }) => line), moments[0]?.turn];
   if (wrong && !now.length) now.push(LINES.key);
   const [open, loop] = [paragraph(now[0] ?? -1), [LINES.keys, LINES.values].find((head) => now[0] > head && now[0] <= head + 2)];
@@ -81,25 +79,9 @@ function listing(wrong, { moments, at }) {
     return html`<li class=${look} aria-current=${look === "now" ? "step" : "false"} style="--indent: ${line.search(/\S/)}">
       <code>${coloured(line.trim(), wrong && i === LINES.key)}${count}</code></li>`;
   });
-  return html`<ol class="hb-live__code" aria-label="The kernel, step by step">${STEPS.map((title, number) => {
-    const here = at.flatMap((moment, program) => (moment && paragraph(moment.line) === number ? html` <b title="program ${program}">${program}</b>` : []));
-    return html`<li class=${number === open ? "open" : ""}><p># ${title}${here}</p>${number === open ? html`<ol>${items}</ol>` : nothing}</li>`;
-  })}</ol>`;
-}
-
-/**
- * The names of what is loaded, each on its highest pile; a click on one guesses that it will be the tallest.
- * @param {State} state @param {(change: Partial<State>) => void} set @param {Frame} frame
- */
-function guesses(state, set, frame) {
-  const open = !state.wrong && !isOver(frame);
-  const buttons = TABLES.slice(0, 3).map(([tensor, letter, word, look]) => {
-    const press = () => open && set({ guess: tensor });
-    return html`<button type="button" style="--lift: ${lift(frame, tensor)}" aria-pressed=${String(state.guess === tensor)} aria-disabled=${String(!open)} @click=${press}>
-      <span class="${look} ${asks(state) ? "asked" : ""}"><b>${letter}</b> ${word}</span>
-    </button>`;
-  });
-  return html`<div class="hb-live__guesses" role="group" aria-label="Guess: which table will be loaded again and again?">${buttons}</div>`;
+  return html`<ol class="hb-live__code" aria-label="The kernel, step by step">${STEPS.map((title, number) =>
+    html`<li class=${number === open ? "open" : ""}><p># ${title}</p>${number === open ? html`<ol>${items}</ol>` : nothing}</li>`,
+  )}</ol>`;
 }
 
 /**
@@ -124,28 +106,21 @@ function picture(state, set, { width, elapsed }) {
   const [current, done] = [frame(state, elapsed), frame({ ...state, step: last(state) })];
   const drawn = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) =>
     draw(paper ? done : current, wide, high, paper);
-  const machine = stage(width, described(current.step), drawn, HEIGHTS, WIDEST);
-  return html`<div class="hb-live__machine">${machine}${guesses(state, set, current)}${programs(state, set, current)}</div>`;
+  const machine = stage(width, described(current.step), drawn, HEIGHTS);
+  return html`<div class="hb-live__machine">${machine}${programs(state, set, current)}</div>`;
 }
 
 /** @param {State} state */
-const next = ({ slowly, step }) => (slowly ? "Next line" : STEPS[step] ?? `Run program ${step - STEPS.length + 1}`);
+function next(state) {
+  const { program } = now({ ...state, step: Math.min(state.step + 1, last(state)) });
+  return program ? `Run program ${program}` : "Next line";
+}
 
 /** What is being done. @param {State} state */
-function meanwhile(state) {
-  const { program, moments } = now(state);
-  if (program && !state.slowly) return "The same lines run, each program with its own query.";
-  return `Program ${program}: ${STEPS[paragraph(moments[0].line)].toLowerCase()} …`;
-}
+const meanwhile = (state) => (now(state).program ? "The same lines run, with a query of its own." : "");
 
 /** @param {State} state @param {(change: Partial<State>) => void} set */
-function more(state, set) {
-  const { wrong, slowly, step } = state;
-  const walk = (/** @type {boolean} */ slowly) =>
-    set({ slowly, step: ends({ ...state, slowly }).findLastIndex((i) => i <= ends(state)[step]) });
-  return html`${checkbox("forget * HEAD_DIM in a key’s address", wrong, (wrong) => set({ wrong }))}
-    ${checkbox("line by line", slowly, walk)}`;
-}
+const more = ({ wrong }, set) => checkbox("forget * HEAD_DIM in a key’s address", wrong, (wrong) => set({ wrong, step: 0 }));
 
 /** "1 · 0 + 0 · 1 = 0" @param {Moment} moment */
 const product = ({ held, turn }) =>
@@ -160,11 +135,8 @@ function missed({ turn, held, touch }, dim, key) {
   return `${where} and get ${vector(held.key)}: ${what}. It should be ${vector(key)}.`;
 }
 
-/** @type {Record<string, string>} */
-const VERDICTS = { k: "K, yes. And V just as often.", v: "V, yes. And K just as often.", q: "Q was a wrong guess." };
-
-/** What a program has done in the end. @param {Problem} problem @param {State} state @param {number} program @param {Step["held"]} held */
-function ended(problem, { guess }, program, { output }) {
+/** What a program has done in the end. @param {Problem} problem @param {number} program @param {Step["held"]} held */
+function ended(problem, program, { output }) {
   const last = problem.q.length - 1;
   const [row, other] = [output, right(problem, program)].map((row) => vector(row));
   if (row !== other) {
@@ -174,33 +146,26 @@ function ended(problem, { guess }, program, { output }) {
   }
   if (program === 0) return `${row} goes out to memory. The program ends, and its registers are forgotten.`;
   if (program < last)
-    return `Its own row, ${row}, goes out to memory. But program ${program} fetched every key again.`;
-  const start = VERDICTS[guess] ?? `${row} is the last row.`;
-  return `${start} Each query was loaded once, each key and value ${problem.q.length} times.`;
+    return `Its own row, ${row}, goes out. But program ${program} fetched every key and value again.`;
+  return `${row} is the last row. Each query was loaded once, each key and value ${problem.q.length} times.`;
 }
 
-/** What a step has done. @param {Problem} problem @param {State} state @param {Step} step */
-function sentence(problem, state, step) {
-  const { wrong, slowly } = state;
+/** What a step has done. @param {Problem} problem @param {boolean} wrong @param {Step} step */
+function sentence(problem, wrong, step) {
   const { program, moments, held } = step;
   const [dim, keys] = [problem.q[0].length, problem.k.length];
   const moment = moments.at(-1);
   if (!moment) {
     if (wrong) return "Now the address of a key lacks * HEAD_DIM. Which keys will the programs read?";
-    return "Three programs, one for each query. They run side by side; program 0 is ahead.";
+    return "Three programs, one for each query. A GPU runs them side by side. Here, program 0 goes first.";
   }
   const { line, turn } = moment;
-  if (underWay(step) && !slowly) {
-    if (wrong) return ended(problem, state, 0, step.at[0]?.held ?? held);
-    if (asks(state)) return "Which table will be loaded again and again? Guess: press Q, K or V.";
-    return `Noted: ${state.guess.toUpperCase()}. Run the programs, and see whose piles grow tallest.`;
-  }
   const largest = Math.max(...(held.scores ?? [0]));
   switch (line) {
     case LINES.offsets:
       return `I’m program ${program}, so query ${program} is mine. It starts at ${program} × ${dim} = ${program * dim}: numbers ${held.offsets.join(" and ")}.`;
     case LINES.query:
-      return `Query ${program} arrives from memory: ${vector(held.query)}. It stays in registers to the end.`;
+      return `Query ${program} arrives from memory: ${vector(held.query)}. It stays in registers to the end. A block counts the load.`;
     case LINES.scores:
       return `${keys} keys take ${held.scores.length} places, a power of two. All start at −∞, so a place without a key gets no weight.`;
     case LINES.key: {
@@ -208,9 +173,6 @@ function sentence(problem, state, step) {
       return `Key ${turn} starts at ${turn} × ${dim} = ${turn * dim}. It arrives${turn ? `, and key ${turn - 1} is forgotten` : ""}.`;
     }
     case LINES.score: {
-      if (!slowly && wrong) return "Loads began at 0, 1 and 2, not at 0, 2 and 4: half a key too early, then a whole one.";
-      if (!slowly)
-        return `Each key came and left a score (not divided by √d). Place ${keys} has no key, so it stays −∞.`;
       if (turn === 0)
         return `${product(moment)} goes to place 0 (not divided by √d). Registers have no addresses, so tl.where makes a new row.`;
       const free = turn === keys - 1 && held.scores.length > keys ? ` Place ${keys} stays −∞.` : "";
@@ -219,15 +181,15 @@ function sentence(problem, state, step) {
     case LINES.exponentials:
       return `Take off the largest score, ${formatNumber(largest)}, then take exponentials. The −∞ becomes 0.`;
     case LINES.weights:
-      return `${slowly ? "Divide by" : "Exponentials, divided by"} their sum: now they add up to 1. No score and no weight has touched memory.`;
+      return `Divide by their sum: now they add up to 1. No score and no weight has touched memory.`;
     case LINES.output:
       return "The output starts at zero. Now each value is added to it, times its weight.";
     case LINES.value:
       return `Value ${turn} arrives: ${vector(held.value)}. Its weight is ${formatNumber(held.weights[turn], 2)}.`;
     case LINES.add:
-      return `${slowly ? `Value ${turn} is` : "Three values came, and each was"} added times its weight. The output is ${vector(held.output)}.`;
+      return `Value ${turn} is added times its weight. The output is ${vector(held.output)}.`;
     default:
-      return ended(problem, state, program, held);
+      return ended(problem, program, held);
   }
 }
 
@@ -238,7 +200,5 @@ export default {
   lastStep: last,
   done: ({ wrong }) => !wrong,
   duration: (state) => pace(state) * (ends(state)[state.step] - ends(state)[state.step - 1]),
-  says: (state) => sentence(WORDS, state, now(state)).replace(/ ([·×]) /g, "\u00a0$1\u00a0"), // no line ends in a product
-  asks,
-  again: ({ wrong }) => [wrong ? "Fix the address" : "Break a key’s address", { wrong: !wrong, step: 0 }],
+  says: (state) => sentence(WORDS, state.wrong, now(state)).replace(/ ([·×]) /g, "\u00a0$1\u00a0"), // no line ends in a product
 };

@@ -3,7 +3,7 @@
 import { nothing, svg } from "lit-html";
 import { isDone, LINES, output, padded, range, right, visitors, WORDS } from "./one_head.model.js";
 import { formatNumber } from "./controls.js";
-import { group, path, rect, text } from "./strokes.js";
+import { clamp, group, path, rect, text } from "./strokes.js";
 
 /** @typedef {import("./one_head.model.js").Step} Step */
 /** @typedef {import("./one_head.model.js").Tensor} Tensor */
@@ -22,7 +22,6 @@ const PLACES = padded(KEYS);
 // In pixels, as in the stylesheet: the heights, on a phone and elsewhere, and from which width on the benches leave so
 // much of it to the listing.
 export const HEIGHTS = /** @type {[number, number]} */ ([342, 450]);
-export const WIDEST = 928;
 const [BESIDE, LISTING] = [900, 408];
 const GROUND_ALPHA = 0.2; // how much of its colour a number's ground has
 const READ_ALPHA = 0.42; // and while it's read
@@ -48,7 +47,7 @@ export const isOver = ({ step, second }) => isDone(step, PROGRAMS - 1) && second
 /** How many keys with wrong addresses are abreast in a pile. @param {Frame} now @param {Tensor} tensor */
 const abreastIn = ({ wrong }, tensor) => (wrong && tensor === "k" ? 2 : 1);
 /** How many blocks high the piles of a table are, and in the end what is counted. @param {Frame} now @param {Tensor} tensor */
-export function lift(now, tensor) {
+function lift(now, tensor) {
   const high = (/** @type {Step} */ step) =>
     Math.max(...range(KEYS).map((row) => Math.ceil(visitors(step, tensor, row, DIM).length / abreastIn(now, tensor))));
   return high(now.before) + (high(now.step) - high(now.before)) * now.first + (isOver(now) ? 1.1 : 0);
@@ -94,7 +93,6 @@ const ground = ({ x, y, width, height }, look, opacity) => rect(x, y, width, hei
 const outline = ({ x, y, width, height }, look, cells = DIM) =>
   path(`M${x} ${y}h${width}v${cells * height}h${-width}z`, look);
 
-const GONE = 0.25; // how much is left to see of what a program has forgotten
 const SIGNS = Object.entries({ key: "·", scores: "→", value: "×", output: "→" }); // each before a register
 
 /**
@@ -117,10 +115,8 @@ function drawLoads({ x, y, width }, { tensor, look }, programs, fresh, now, floo
   ];
 }
 
-/**
- * @param {Table} table @param {Frame} now @param {Layout} at @param {boolean} paper where no button has the table's name
- */
-function drawTable(table, now, at, paper) {
+/** @param {Table} table @param {Frame} now @param {Layout} at */
+function drawTable(table, now, at) {
   const { step, before, first } = now;
   const { tensor, letter, word, look, x, y, width, height } = table;
   const stored = tensor === "out";
@@ -130,10 +126,7 @@ function drawTable(table, now, at, paper) {
   const loads = range(numbers.length / DIM).map((row) => (stored ? [] : visitors(step, tensor, row, DIM)));
   const named = svg`<tspan class="strong ${look}">${letter}</tspan> ${word}`;
   return [
-    paper || stored
-      ? text(x + (loads.length * width) / 2, y - 12 - (stored ? 0 : lift(now, tensor)) * at.floor, "middle small soft", named)
-      : nothing,
-    stored ? ["← a block for", "each load"].map((line, i) => text(x + 18 * i, y - 3 - (3 - i) * at.floor, "small soft", line)) : nothing,
+    text(x + (loads.length * width) / 2, y - 12 - (stored ? 0 : lift(now, tensor)) * at.floor, "middle cell soft", named),
     loads.map((programs, row) => {
       const cell = inMemory(table, row * DIM);
       const empty = numbers[row * DIM] === null;
@@ -201,15 +194,15 @@ function drawRow(program, { step, before, first, second }, at) {
   });
 }
 
-/** What is above the registers and between them. @param {number} program @param {Frame} now @param {Layout} at @param {boolean} done */
-function drawNames(program, { step: { held } }, at, done) {
+/** What is above the registers and between them. @param {number} program @param {Frame} now @param {Layout} at */
+function drawNames(program, { step: { held } }, at) {
   const row = rowOf(held);
   const middle = at.bench(program) - at.held(program, "key", 1).height + 5;
   return [
     [...VECTORS, row ?? ""].filter((name) => held[name]).map((name) => {
       const { x, y, width } = at.held(program, name, 0);
       const wide = ROWS.includes(name) ? PLACES * width : width;
-      return text(x + wide / 2, y - 6, `small middle ${done ? "soft" : lookOf(name)}`, name);
+      return text(x + wide / 2, y - 6, `small middle ${lookOf(name)}`, name);
     }),
     SIGNS.filter(([name]) => held[name] && (held.key || name !== "scores")).map(([name, sign]) =>
       text(at.held(program, name, 0).x - at.gap / 2, middle, "middle soft", sign),
@@ -217,7 +210,7 @@ function drawNames(program, { step: { held } }, at, done) {
   ];
 }
 
-/** What a program has on its bench; one that another has taken over from rests. @param {number} program @param {Frame} now @returns {Frame} */
+/** What a program has on its bench; only paper keeps what is done. @param {number} program @param {Frame} now @returns {Frame} */
 function seenAt(program, now) {
   const moment = now.step.at[program];
   if (program === now.step.program) return now;
@@ -234,20 +227,25 @@ function drawBench(program, now, at, paper) {
   return [
     path(`M${at.name - 8} ${at.bench(program) + 1}H${at.end}`, done || !step.moments.length ? "line thin" : "ink"),
     paper ? nothing : drawWires(seen, at),
-    vectors.map((name) => range(DIM).map((i) => ground(at.held(program, name, i), "paper"))),
     group(
-      paper || !done ? 1 : 1 - (1 - GONE) * second,
+      paper || !done ? 1 : 1 - second,
+      vectors.map((name) => range(DIM).map((i) => ground(at.held(program, name, i), "paper"))),
       vectors.map((name) => drawVector(program, name, seen, at)),
       drawRow(program, seen, at),
+      drawNames(program, seen, at),
     ),
-    drawNames(program, seen, at, done),
     paper ? text(0, at.bench(program) - 8, "small soft", `program ${program}`) : nothing,
   ];
 }
 
-/** @param {Cell} from @param {Cell} to @param {number} part of its way @param {number} number @param {string} look */
+/**
+ * Along memory, and up or down at the bench, so that it crosses no listing.
+ * @param {Cell} from @param {Cell} to @param {number} part of its way @param {number} number @param {string} look
+ */
 function flying(from, to, part, number, look) {
-  const here = { ...from, x: from.x + (to.x - from.x) * part, y: from.y + (to.y - from.y) * part };
+  const turns = [clamp(0, 2 * part, 1), clamp(0, 2 * part - 1, 1)];
+  const [across, along] = from.y === to.y ? [part, part] : from.y < to.y ? turns : turns.reverse();
+  const here = { ...from, x: from.x + (to.x - from.x) * across, y: from.y + (to.y - from.y) * along };
   return [ground(here, look), written(here, number, look === "rose-fill" ? "ink" : "paper")];
 }
 
@@ -292,7 +290,7 @@ export function draw(now, width, height, paper) {
     at.left ? text(0, 156, "small soft", "memory") : nothing,
     at.small ? nothing : text(0, at.held(0, "key", 0).y - 6, "small soft", "registers"),
     range(PROGRAMS).map((program) => drawBench(program, now, at, paper)),
-    at.tables.map((table) => drawTable(table, now, at, paper)),
+    at.tables.map((table) => drawTable(table, now, at)),
     drawWay(now, at),
   ];
 }

@@ -135,26 +135,20 @@ export function run({ q, k, v, scale }, program, wrong) {
 }
 
 /**
- * All programs, a line at a time; the three lines that count places are one. When program 0 is done, program 1 is at its
- * second key, and any other has its query: a GPU runs them side by side.
+ * All programs, one after another, a line at a time; the three lines that count places are one.
  * @param {Problem} problem @param {boolean} wrong
  */
 export function launch(problem, wrong) {
-  const programs = problem.q.length;
-  const lines = range(programs).flatMap((program) => {
-    const all = run(problem, program, wrong);
-    const begun = all.findIndex((moment) => (program > 1 ? moment.line === LINES.query : isSecondKey(moment)));
-    return [all.slice(0, LINES.query), ...all.slice(LINES.query).map((moment) => [moment])].map((moments) => {
-      const now = moments[moments.length - 1];
-      return { program, moments, now, when: program && (all.indexOf(now) > begun ? programs + program : programs - program) };
-    });
-  });
   /** @type {Step[]} */
   const steps = [{ program: 0, moments: [], held: {}, touched: [], at: [] }];
-  for (const { program, moments, now } of lines.sort((one, other) => one.when - other.when)) {
-    const { touched, at } = steps[steps.length - 1];
-    const all = [...touched, ...moments.flatMap(({ touch }) => touch ?? [])];
-    steps.push({ program, moments, held: now.held, touched: all, at: Object.assign([...at], { [program]: now }) });
+  for (const program of range(problem.q.length)) {
+    const all = run(problem, program, wrong);
+    for (const moments of [all.slice(0, LINES.query), ...all.slice(LINES.query).map((moment) => [moment])]) {
+      const { touched, at } = steps[steps.length - 1];
+      const now = moments[moments.length - 1];
+      const reached = [...touched, ...moments.flatMap(({ touch }) => touch ?? [])];
+      steps.push({ program, moments, held: now.held, touched: reached, at: Object.assign([...at], { [program]: now }) });
+    }
   }
   return steps;
 }
@@ -162,25 +156,11 @@ export function launch(problem, wrong) {
 /** The lines that begin a paragraph. */
 export const STARTS = [LINES.column, LINES.scores, LINES.exponentials, LINES.output, LINES.store];
 
-/** Whether a line loads the second key. @param {Pick<Moment, "line" | "turn">} moment */
-const isSecondKey = ({ line, turn }) => line === LINES.key && turn === 1;
-
-/** Whether program 0 is done, and the others have just begun. @param {Step} step */
-export const underWay = ({ program, moments }) => program === 1 && moments.some(isSecondKey);
-
 /** Whether a program has stored its row. @param {Step} step @param {number} program */
 export const isDone = ({ at }, program) => at[program]?.line === LINES.store;
 
-/**
- * Where the reader stops: after each paragraph of program 0, but its last; when the others are under way; and at the end of
- * each. Or after each line.
- * @param {Step[]} steps @param {boolean} slowly
- */
-export function stops(steps, slowly) {
-  const lines = steps.map(({ moments }) => moments[0]?.line);
-  const ends = (/** @type {number} */ i) => (steps[i].program ? lines[i] === LINES.store : STARTS.includes(lines[i + 1]) && lines[i] !== LINES.store);
-  return range(steps.length).filter((i) => slowly || !i || ends(i) || underWay(steps[i]));
-}
+/** Where the reader stops: after each line of program 0, and at the end of each other program. @param {Step[]} steps */
+export const stops = (steps) => range(steps.length).filter((i) => !steps[i].program || isDone(steps[i], steps[i].program));
 
 /** The output in memory; null where nothing was written. @param {Problem} problem @param {Step} step */
 export function output({ q }, { touched }) {

@@ -64,8 +64,8 @@ def test_each_turn_of_the_drawn_loop_has_the_steps_of_the_code():
     labels, wide = drawing_text("first-kernel-launch"), drawing_text("first-kernel-launch-wide")
     for number in range(len(worked.QUERIES)):
         turn = joined(load, "query", number, *steps)
-        assert turn in labels and turn in wide and f"{turn} SM" in wide
-    assert joined(*(f"{number} SM" for number in range(len(worked.QUERIES)))) in labels
+        for drawn in (labels, wide):
+            assert drawn.count(turn) == 2 and f"{turn} SM" in drawn
 
 
 @pytest.mark.parametrize("drawing", ["mask", "mask-wide"])
@@ -123,17 +123,6 @@ def test_the_page_has_the_clocks_that_the_units_work():
         issued = rf"{compiled['all']} / 4 = {warps * compiled['all'] / 4:g} \|"
         assert re.search(row + issued, notes, re.M)
         assert warps == 2 or f" = {lsu} clocks" in page or f" = **{lsu} clocks**" in page
-
-
-@pytest.mark.parametrize("drawing", ["times", "times-wide"])
-def test_the_first_bars_are_as_long_as_the_times(drawing):
-    sliver, bar = (float(wide) for wide in re.findall(r'<rect x="0" y="\d+" width="([\d.]+)"', source(drawing)))
-    setting = {"n": 512, "causal": False, "direction": "forward"}
-    rows = plot.rows_with(records.table("prefill_speed", "forward_128"), **setting)
-    spent = {row["form"]: row["median"] for row in rows}
-    ratio = spent["one_key_attention"] / spent["attention"]
-    assert bar / sliver == pytest.approx(ratio, rel=0.1)
-    assert "more than 100 times as long" in drawing_text(f"first-kernel-{drawing}") and ratio > 100
 
 
 def test_the_drawn_sum_has_the_instructions_that_are_counted():

@@ -82,9 +82,9 @@ const calls = {
   },
   "quantized_block: decoded": (m) => (name, row) => calls["quantized_block: quantized"](m)(name, row)[3],
   "one_head: words": (m) => () => m.WORDS,
-  "one_head: clicks": (m) => (wrong, slowly) => {
+  "one_head: clicks": (m) => (wrong) => {
     const steps = m.launch(m.WORDS, wrong);
-    const [, ...ends] = m.stops(steps, slowly).map((i) => steps[i]);
+    const [, ...ends] = m.stops(steps).map((i) => steps[i]);
     const lines = steps.filter(({ program }) => program === 0).flatMap(({ moments }) => moments.map(({ line }) => line));
     const all = m.run(m.WORDS, 0, wrong).map(({ line }) => line);
     return [m.WORDS.q.map((_, i) => ends.filter(({ program }) => program === i).length), lines.join() === all.join()];
@@ -94,11 +94,12 @@ const calls = {
     return ["q", "k", "v"].map((name) => problem[name].map((row, i) => m.visitors(end, name, i, row.length).length));
   },
   "one_head: touched": (m) => (problem, wrong) =>
-    m.launch(problem, wrong).slice(-1)[0].touched.sort((one, other) => one.program - other.program).map(({ tensor, places, numbers }) => [tensor, places, numbers]),
+    m.launch(problem, wrong).slice(-1)[0].touched.map(({ tensor, places, numbers }) => [tensor, places, numbers]),
   "one_head: registers": (m) => (problem, program) => {
     const { scores, exponentials, weights, output } = m.run(problem, program, false).slice(-1)[0].held;
     return [scores, exponentials, weights, output];
   },
+  "where_time_goes: totals": (m) => () => [m.gigabytes, m.billions],
   "load_store_unit: kinds": (m) => (warps) => {
     const kinds = m.queue(warps);
     const parts = [kinds.slice(0, kinds.indexOf("value")), kinds.slice(kinds.indexOf("value"))];

@@ -67,9 +67,9 @@ def test_the_queues_fill_one_funnel_whatever_their_number(pieces, width):
     for warps in (1, 2, 4, 8):
         still = BeautifulSoup(pieces.draw_state("load_store_unit", {"warps": str(warps)}), "html.parser")
         drawing = still.select_one(f"svg.{width}")
-        edges.add(tuple(path["d"] for path in drawing.select("path.stroke.ink")))
+        edges.add(tuple(path["d"] for path in drawing.select("path.stroke.ink:not(.dashes)")))
         tops.add(round(float(drawing.find("text", string=re.compile(r"^(warp )?0$"))["y"]) / 30))
-        assert len(drawing.select("path.dashes")) == 2 * (warps == 1)
+        assert len(drawing.select("path.line.dashes")) == 2 * (warps == 1)
     assert len(edges) == 1 and len(tops) == 1
 
 
@@ -161,3 +161,25 @@ def test_each_finished_run_leaves_its_tape_until_reset(visit):
     piece.locator(".hb-live__fold").click()
     piece.get_by_role("button", name="Reset").click()
     assert tapes(piece) == left(4)
+
+
+def test_a_guess_stays_beside_what_came_and_the_next_run_has_its_own(open_piece):
+    piece = open_piece("load_store_unit")
+    guess, marker = piece.get_by_role("slider"), piece.locator("svg.stage:visible path.ink.dashes")
+    for key in ("PageUp", "ArrowRight"):
+        guess.press(key)
+    clocks = int(guess.input_value())
+    shown = piece.locator("svg.stage:visible").get_by_text("your guess:")
+    assert clocks > 1 and shown.text_content() == f"your guess: {clocks}"
+    wide, track = (
+        piece.locator(f"svg.stage:visible {part}").first.evaluate("(part) => part.getBBox().width")
+        for part in ("path.ink.dashes", "rect.track")
+    )
+    assert wide / track == pytest.approx(clocks / 245, abs=0.001)
+    piece.get_by_role("button", name="Run 8 warps").click()
+    assert not guess.count() and shown.count() == 1 and marker.count() == 1
+    assert not piece.locator("svg.printed").get_by_text("your guess").count()
+    piece.get_by_role("button", name="With 1 warp").click()
+    assert guess.input_value() == "0" and not shown.count()
+    piece.get_by_role("button", name="Run 1 warp").click()
+    assert not marker.count(), "who hasn't guessed has no marker"

@@ -9,6 +9,7 @@ from tests.site.live import (
     oracle_load_store_unit,
     oracle_machine,
     oracle_one_head,
+    oracle_where_time_goes,
 )
 from tests.site.live.test_pieces import PIECES, modules
 
@@ -19,6 +20,7 @@ CHECKS = [
     *oracle_one_head.CHECKS,
     *oracle_machine.CHECKS,
     *oracle_load_store_unit.CHECKS,
+    *oracle_where_time_goes.CHECKS,
 ]
 each_check = pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.call)
 
