@@ -225,7 +225,7 @@ const SAYS = {
   1: ["And one warp, alone? It has nobody to hand a result to.", "Five shuffles a sum, no shared memory: 1 · (5 + 5 + 2) = 12 clocks."],
   2: ["And two warps? They have two results to add up.", "Two results make one shuffle: 2 · (10 + 10 + 2) = 44 clocks."],
   4: ["Four warps wait for the LSU, which starts one instruction in a clock.", "4 · (11 + 11 + 2) = 96 clocks. The multiplications took 2."],
-  8: ["Four warps took 96 clocks. How many will eight take?", "Four of them hold the key: 11. All hold the row: 12. So 8 · (11 + 12 + 2) = 200 clocks."],
+  8: ["Four warps keep it busy for 96 clocks. How long will eight?", "Four of them hold the key: 11. All hold the row: 12. So 8 · (11 + 12 + 2) = 200 clocks."],
 };
 
 /** @param {State} state */

@@ -70,7 +70,7 @@ function primary(state, set) {
   const now = tried(state);
   const buttons = Object.entries(SUSPECTS).map(([name, title]) => {
     const press = () => set({ tried: [...now.filter((other) => other !== name), name].join(",") });
-    return html`<button type="button" class="hb-live__main ${now.includes(name) ? "quiet" : ""}" @click=${press}>${title}</button>`;
+    return html`<button type="button" class="hb-live__main ${now.some((other) => [name, "else"].includes(other)) ? "quiet" : ""}" @click=${press}>${title}</button>`;
   });
   return html`<div class="hb-live__suspects" role="group" aria-label="What fills it?">${buttons}</div>`;
 }

@@ -49,7 +49,7 @@ SENTENCES = [
     ("one_head", {"wrong": "true", "step": 19}, "it should be [6.33, 3.67]. And nothing crashed"),
     ("one_head", {"wrong": "true", "step": 20}, "writes [6.33, 3.67] instead of [5, 5]"),
     ("one_head", {"wrong": "true", "step": 21}, "nobody ever read its last key"),
-    ("load_store_unit", {}, "Four warps took 96 clocks. How many will eight take? Guess, then run."),
+    ("load_store_unit", {}, "Four warps keep it busy for 96 clocks. How long will eight? Guess, then run."),
     ("load_store_unit", {"warps": 4, "step": 1}, "= 96 clocks. The multiplications took 2."),
     ("load_store_unit", {"warps": 1, "step": 1}, "Five shuffles a sum, no shared memory"),
     ("load_store_unit", {"step": 1}, "Four of them hold the key: 11. All hold the row: 12."),
