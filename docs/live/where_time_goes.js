@@ -1,4 +1,4 @@
-// The time of a kernel as a hollow bar, and how little of it each suspect fills.
+// The time of a kernel as a bar, and how little of it each suspect fills: hollow, since that's worked out.
 import { html, svg } from "lit-html";
 import { billions, gigabytes, times } from "./where_time_goes.model.js";
 import { formatNumber, oneOf } from "./controls.js";
@@ -16,6 +16,8 @@ const SUSPECTS = { memory: "Memory", multiplying: "Multiplying", else: "Somethin
 
 /** @param {State} state */
 const tried = ({ tried }) => tried.split(",").filter(Boolean).map((name) => oneOf("Tried", name, Object.keys(SUSPECTS)));
+/** @param {string[]} tried */
+const isSolved = (tried) => Object.keys(SUSPECTS).every((name) => tried.includes(name));
 const ms = (/** @type {number} */ time) => `${time.toFixed(1)} ms`;
 
 /** Slanted lines in a box as high as the bar. @param {number} left @param {number} right */
@@ -31,28 +33,28 @@ function hatch(left, right) {
 /** @param {State} state @param {string[]} tried @param {number} width */
 function draw({ kernel, pytorch, l2 }, tried, width) {
   const [small, scale, filled] = [width < 600, width / kernel, times(l2)];
-  const all = tried.includes("else");
+  const all = isSolved(tried);
   const rest = filled.memory * scale;
   const lanes = Object.entries(filled).map(([name, time], lane) => {
-    const [there, y] = [all || tried.includes(name), TOP + GAP + lane * (LANE + GAP)];
+    const [there, y] = [tried.includes(name), TOP + GAP + lane * (LANE + GAP)];
     const words = svg`${name} <tspan class="strong">${ms(time)}</tspan>`;
     return [
-      rect(0, y, there ? time * scale : 0, LANE, "ink moves"),
-      text(time * scale + 10, y + 26, "ink halo moves", words, Number(there)),
+      rect(2, y, there ? time * scale - 2 : 0, LANE, "paper moves"),
+      text(time * scale + 10, y + 26, "paper moves", words, Number(there)),
     ];
   });
-  const question = text(small ? width - 12 : (rest + width) / 2, TOP + HIGH / 2 + (small && tried.length ? 46 - LANE : 7), `hidden moves ${small ? "end" : "middle"}`, "What fills it?", Number(!all));
+  const question = text(small ? width - 12 : (rest + width) / 2, TOP + HIGH / 2 + (small && tried.length ? 46 - LANE : 7), `question paper moves ${small ? "end" : "middle"}`, "What fills it?", Number(!all));
   return [
     text(0, 16, "ink", "three lines of PyTorch"),
     rect(0, 28, pytorch * scale, 28, "ink"),
     text(pytorch * scale + 10, 48, "ink strong", ms(pytorch)),
     text(0, TOP - 12, "ink", "this kernel"),
     text(width, TOP - 12, "violet strong end", ms(kernel)),
-    path(hatch(rest, width), "violet thin moves", all ? 0.5 : 0),
+    rect(0, TOP, width, HIGH, "violet"),
+    path(hatch(rest, width), "paper thin moves", all ? 0.4 : 0),
     question,
-    text((rest + width) / 2 + (small ? 60 : 0), TOP + HIGH / 2 + 24, "riddle middle violet halo moves", "?", Number(all)),
+    text((rest + width) / 2 + (small ? 60 : 0), TOP + HIGH / 2 + 24, "riddle middle paper moves", "?", Number(all)),
     lanes,
-    path(`M1 ${TOP}H${width - 1}V${TOP + HIGH}H1Z`, "violet"),
   ];
 }
 
@@ -61,7 +63,7 @@ function picture(state, set, { width }) {
   const { memory, multiplying } = times(state.l2);
   const label = `Two bars on one scale: three lines of PyTorch take ${ms(state.pytorch)}, this kernel ${ms(state.kernel)}. Of these, memory fills ${ms(memory)} and multiplying ${ms(multiplying)}, at the same time.`;
   const drawn = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) =>
-    draw(state, paper ? ["else"] : tried(state), wide);
+    draw(state, paper ? Object.keys(SUSPECTS) : tried(state), wide);
   return stage(width, label, drawn, [TOP + HIGH + 2, TOP + HIGH + 2]);
 }
 
@@ -70,7 +72,7 @@ function primary(state, set) {
   const now = tried(state);
   const buttons = Object.entries(SUSPECTS).map(([name, title]) => {
     const press = () => set({ tried: [...now.filter((other) => other !== name), name].join(",") });
-    return html`<button type="button" class="hb-live__main ${now.some((other) => [name, "else"].includes(other)) ? "quiet" : ""}" @click=${press}>${title}</button>`;
+    return html`<button type="button" class="hb-live__main ${now.includes(name) ? "quiet" : ""}" @click=${press}>${title}</button>`;
   });
   return html`<div class="hb-live__suspects" role="group" aria-label="What fills it?">${buttons}</div>`;
 }
@@ -84,7 +86,7 @@ function says(state) {
     case "multiplying":
       return `${formatNumber(billions, 1)} billion operations: ${Math.round(multiplying)} ms of ${whole}, and while memory works.`;
     case "else":
-      return `Right: ${Math.round(state.kernel - memory)} of ${whole} ms. But what? That’s this chapter.`;
+      return isSolved(tried(state)) ? `Right: ${Math.round(state.kernel - memory)} of ${whole} ms. But what? That’s this chapter.` : "Perhaps. Rule out the other two first.";
     default:
       return "Three suspects. Press the one that you think fills the bar.";
   }
@@ -94,5 +96,5 @@ function says(state) {
 export default {
   title: "Where the time goes", initial, picture, primary,
   says: (state) => says(state).replace(/ ms\b/g, "\u00a0ms"),
-  done: (state) => tried(state).includes("else"),
+  done: (state) => isSolved(tried(state)),
 };

@@ -56,7 +56,7 @@ SENTENCES = [
     ("where_time_goes", {}, "Press the one that you think fills the bar"),
     ("where_time_goes", {"tried": "multiplying,memory"}, "68.7 GB. Even so: 8 ms of 64."),
     ("where_time_goes", {"tried": "memory,multiplying"}, "68.7 billion operations: 1 ms of 64"),
-    ("where_time_goes", {"tried": "else"}, "Right: 56 of 64 ms. But what?"),
+    ("where_time_goes", {"tried": "memory,multiplying,else"}, "Right: 56 of 64 ms. But what?"),
     ("merge", {}, "Only the first shrinks, by e−1. Together: 3.006"),
     ("merge", {"cut": 3}, "neither shrinks. Together: 3.006"),
     ("merge", {"cut": 0}, "The first read nothing: maximum −∞, sum 0"),

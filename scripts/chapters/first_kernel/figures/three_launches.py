@@ -12,6 +12,7 @@ ALT = (
     "four and with eight. In each, bars for the ALU, for the LSU, with a piece added for its data path, and for the "
     "time, which ends behind both. One of the two is dark: the ALU's with one warp, the LSU's with four and with eight."
 )
+ROOM_FOR_NUMBERS = 1.25  # of the longest bar, so that each number is behind its own on a phone, too
 WARPS = {1: "one warp", 4: "four warps", 8: "eight warps"}
 
 
@@ -27,7 +28,7 @@ def figure() -> go.Figure:
         add_bar(fig, panel, plot.Style("LSU", "faint"), data_path - lsu, f"<b>{lsu:.0f}</b> + {data_path - lsu:.0f}")
         add_bar(fig, panel, plot.Style("time", "accent"), row["all"], f"<b>{row['all']:.0f}</b>")
         fig.update_yaxes(plot.name_axis(title), row=panel, col=1)
-    fig.update_xaxes(rangemode="tozero", visible=False)
+    fig.update_xaxes(range=[0, ROOM_FOR_NUMBERS * row["all"]], visible=False)
     return plot.finish(fig, 360, barmode="stack", bargap=0.3, margin={"b": 4})
 
 
