@@ -9,6 +9,7 @@ const initial = { kernel: 63.9, pytorch: 0.54, l2: 8.47, tried: "" };
 const [TOP, LANE, GAP] = [112, 40, 8]; // of the bar; its two lanes and what is around them
 const HIGH = 2 * LANE + 3 * GAP;
 const HATCH = 14; // from line to line
+const NAME = 150; // pixels that a lane’s name takes, behind what it fills
 
 /** @typedef {typeof initial} State */
 /** @type {Record<string, string>} */
@@ -34,7 +35,7 @@ function hatch(left, right) {
 function draw({ kernel, pytorch, l2 }, tried, width) {
   const [small, scale, filled] = [width < 600, width / kernel, times(l2)];
   const all = isSolved(tried);
-  const rest = filled.memory * scale;
+  const rest = filled.memory * scale + NAME;
   const lanes = Object.entries(filled).map(([name, time], lane) => {
     const [there, y] = [tried.includes(name), TOP + GAP + lane * (LANE + GAP)];
     const words = svg`${name} <tspan class="strong">${ms(time)}</tspan>`;
@@ -43,7 +44,8 @@ function draw({ kernel, pytorch, l2 }, tried, width) {
       text(time * scale + 10, y + 26, "paper moves", words, Number(there)),
     ];
   });
-  const question = text(small ? width - 12 : (rest + width) / 2, TOP + HIGH / 2 + (small && tried.length ? 46 - LANE : 7), `question paper moves ${small ? "end" : "middle"}`, "What fills it?", Number(!all));
+  const aside = small && tried.length > 0; // the lanes' names take the left half
+  const question = text(aside ? width - 12 : width / 2, TOP + HIGH / 2 + 7, `question paper moves ${aside ? "end" : "middle"}`, "What fills it?", Number(!all));
   return [
     text(0, 16, "ink", "three lines of PyTorch"),
     rect(0, 28, pytorch * scale, 28, "ink"),
@@ -53,7 +55,7 @@ function draw({ kernel, pytorch, l2 }, tried, width) {
     rect(0, TOP, width, HIGH, "violet"),
     path(hatch(rest, width), "paper thin moves", all ? 0.4 : 0),
     question,
-    text((rest + width) / 2 + (small ? 60 : 0), TOP + HIGH / 2 + 24, "riddle middle paper moves", "?", Number(all)),
+    text((rest + width) / 2, TOP + HIGH / 2 + (small ? 10 : 16), "riddle middle paper moves", `${Math.round(kernel - filled.memory)} ms?`, Number(all)),
     lanes,
   ];
 }
