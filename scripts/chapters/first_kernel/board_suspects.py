@@ -146,7 +146,7 @@ def draw_unit_bar(board: Board, y: float, part: float) -> None:
 def cache_bytes_a_clock() -> int:
     """Returns how many bytes L2 gives an SM in a clock, as measured."""
     (speed,) = [row["speed"] for row in records.table("l2_speed", "sizes") if row["size"] == 16]
-    return round(speed * 1e3 / worked.SMS / worked.GIGAHERTZ)
+    return round(worked.bytes_in_a_clock(1e12 * speed))
 
 
 def draw_load_store_unit(board: Board) -> None:
