@@ -13,13 +13,13 @@ from scripts.chapters.first_kernel.board_suspects import (
     FOOT,
     LEFT,
     STAYS,
-    draw_bill,
     draw_correctness,
     draw_cure,
     draw_load_store_unit,
     draw_pairs,
     draw_slow,
 )
+from scripts.chapters.first_kernel.board_warps import draw_bill
 from scripts.chapters.first_kernel.worked import (
     BLOCK,
     LENGTH,

@@ -10,7 +10,7 @@ from scripts.chapters.first_kernel import worked
 from scripts.chapters.first_kernel.facts import a_pair_in_a_long_row
 
 LEFT, FOOT = 26, 242  # the left edge, and the line above what stays
-STAYS = ("vote", "one place", "talk")
+STAYS = ("vote", "one place", "talk")  # what no step wipes
 TESTED_HEADS, TESTED_HEAD_OF_ZEROS = 32, 20
 STROKES_X, STROKE_GAP = 30, 13  # one stroke for each of them
 BAR_X, BAR_END, BAR_Y = 206, 456, 56  # the bar that would go on where the board ends
@@ -18,8 +18,6 @@ AT_LEAST = 100  # times as long as the three lines
 UNIT_X, UNIT_WIDTH, UNIT_YS = 104, 320, (24, 62, 100)  # a pair's bar of clocks, and those of two units below it
 TREE_YS, COUNTS_X = (32, 66, 100, 134), 196  # the levels of a sum, and where their instructions are counted
 WALL_X = 352  # the load-store unit is a gap in it
-WARPS = (4, 8, 1)  # as they're tried
-BARS_XS, BAR_YS, CLOCK_WIDTH = dict(zip(WARPS, (58, 165, 330), strict=True)), (78, 102, 126), 0.5  # LSU, ALU, time
 CURVE_X, CURVE_Y, CURVE_WIDTH, CURVE_HEIGHT = 30, 150, 150, 84  # the clocks of a pair
 LONG, SHORT = a_pair_in_a_long_row.keys  # words
 FEWEST, HIGHEST = 256, 12  # words where the curve begins; times the clocks at SHORT where its axis ends
@@ -30,12 +28,6 @@ def measured_milliseconds(form: str, head_dim: int) -> float:
     wanted = {"form": form, "n": 512, "direction": "forward", "causal": False}
     (row,) = [row for row in records.table("prefill_speed", f"forward_{head_dim}") if wanted.items() <= row.items()]
     return row["median"]
-
-
-def measured_clocks() -> dict[int, float]:
-    """For how many clocks of an SM a pair takes, by the warps of a program, at 512 words."""
-    wanted = {"n": 512, "head_dim": worked.HEAD_DIM}
-    return {row["warps"]: row["all"] for row in records.table("what_limits", "clocks") if wanted.items() <= row.items()}
 
 
 def draw_correctness(board: Board) -> None:
@@ -209,81 +201,6 @@ def draw_load_store_unit(board: Board) -> None:
 
 def queue_y(warp: int) -> float:
     return 67 + 36 * warp
-
-
-def draw_bill(board: Board) -> None:
-    clocks, lsu = measured_clocks(), {warps: worked.load_store_clocks(warps) for warps in WARPS}
-    within, key_sum = worked.SUM_STEPS[0], sum(worked.SUM_STEPS)
-    eight, one = f"{key_sum} + {key_sum + 1} + 2 = {lsu[8] // 8}", f"{within} + {within} + 2 = {lsu[1]}"
-    passes, alu = worked.alu_clocks(0), {warps: worked.alu_clocks(warps) for warps in WARPS}
-    one_sum = f"{passes:.0f} + {alu[1] - passes:.0f} = {alu[1]:.0f}"
-    factors = (
-        ("2", "passes"),
-        (f"· {worked.SHAPE[-1]}", "places"),
-        (f"· {worked.PLACE_INSTRUCTIONS}", "a place"),
-        (f"/ {worked.LANES}", "at once"),
-        (f"/ {worked.ALU_PER_CLOCK}", "a clock"),
-    )
-    rows = ", ".join(
-        f"{warps} warps: LSU {lsu[warps]}, ALU {alu[warps]:.0f}, time {clocks[warps]:.0f}" for warps in WARPS
-    )
-    said = " ".join(f"{number} ({name})" for number, name in factors)
-    board.step(
-        f"Bars on one scale for the clocks of a pair, hollow for LSU and ALU, filled for the time. {rows}. Above "
-        f"them, tickets for key, row and loads: {eight} for each of eight warps, and {one}. Below, the ALU: {said} = "
-        f"{passes:.0f}, and for one warp {one_sum}."
-    )
-    board.erase(keep=STAYS)
-    lsu_y, alu_y, time_y = BAR_YS
-    for y, name in zip(BAR_YS, ("LSU", "ALU", "time"), strict=True):
-        board.write(50, y, name, 0.75, at="right")
-    for warps in WARPS:
-        board.write(BARS_XS[warps], 18, f"{warps} warp{'s' * (warps > 1)}", 0.9, at="left")
-    draw_unit_clocks(board, 4, lsu_y, lsu[4])
-    draw_time(board, 4, time_y, clocks[4])
-    for warps, tickets in ((8, eight), (1, one)):
-        with board.withhold():
-            board.write(BARS_XS[warps], 54, tickets, 0.75, at="left")
-            if warps == 8:
-                for x, name in zip((172, 207, 248), ("key", "row", "loads"), strict=True):
-                    board.write(x, 37, name, 0.75)
-            else:
-                draw_unit_clocks(board, 1, lsu_y, lsu[1])
-        if warps == 8:
-            with board.withhold():
-                draw_unit_clocks(board, 8, lsu_y, lsu[8])
-        with board.withhold():
-            draw_time(board, warps, time_y, clocks[warps])
-    xs = (30, 98, 188, 288, 376)
-    for part in (factors[:3], factors[3:]):
-        with board.withhold():
-            for number, name in part:
-                x = xs[factors.index((number, name))]
-                board.write(x, 166, number, 0.95)
-                board.write(x, 185, name, 0.75)
-            if part[-1] == factors[-1]:
-                board.write(420, 166, f"= {passes:.0f}", 0.95, at="left")
-    for group in ((1,), (4, 8)):
-        with board.withhold():
-            if group == (1,):
-                each = worked.LOOP_INSTRUCTIONS
-                board.write(14, 218, f"+ each warp: {each} / 2 = {each // worked.ALU_PER_CLOCK}", 0.85, at="left")
-            for warps in group:
-                draw_unit_clocks(board, warps, alu_y, alu[warps], one_sum if warps == 1 else "")
-
-
-def draw_unit_clocks(board: Board, warps: int, y: float, clocks: float, text: str = "") -> None:
-    """A hollow bar, since it's worked out, and behind it its clocks, or how they add up."""
-    width = CLOCK_WIDTH * clocks
-    board.box(BARS_XS[warps], y - 4, width, 8)
-    board.write(BARS_XS[warps] + width + 7, y, text or f"{clocks:.0f}", 0.75, at="left")
-
-
-def draw_time(board: Board, warps: int, y: float, clocks: float) -> None:
-    """A filled bar, since it's measured."""
-    end = BARS_XS[warps] + CLOCK_WIDTH * clocks
-    board.line((BARS_XS[warps] + 3, y), (end - 3, y), width=8)
-    board.write(end + 7, y, f"{clocks:.0f}", 0.75, at="left")
 
 
 def draw_cure(board: Board) -> None:

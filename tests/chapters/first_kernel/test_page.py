@@ -10,6 +10,7 @@ from kernels.bench.hardware import H200
 from scripts import records
 from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
+from scripts.chapters.first_kernel.figures import four_launches
 from scripts.records import ROOT
 from tests.chapters.three_words import K, Q, S
 from tests.docs.page_text import DRAWINGS, drawing_text
@@ -129,6 +130,11 @@ def test_the_page_has_the_clocks_that_the_units_work():
         )
         assert re.search(row, notes, re.M)
         assert warps == 2 or f" = {lsu} clocks" in page or f" = **{lsu} clocks**" in page
+
+
+def test_the_dark_bar_is_the_unit_that_works_longest():
+    dark = [trace.name for trace in four_launches.figure().data if trace.meta["role"] == "ink"]
+    assert dark == ["ALU", "ALU", "LSU", "LSU"]  # with one warp, two, four and eight, as its text alternative says
 
 
 def test_the_drawn_sum_has_the_instructions_that_are_counted():

@@ -108,7 +108,7 @@ def test_the_caption_tells_of_eight_warps_and_of_one_once_they_have_run(open_pie
 
 def test_on_a_phone_all_of_it_is_in_sight_at_once(open_piece):
     piece = open_piece("load_store_unit", 390)
-    assert piece.locator(".hb-live__stage").bounding_box()["height"] < 660
+    assert piece.locator(".hb-live__stage").bounding_box()["height"] < 640
 
 
 def test_no_run_takes_longer_than_three_seconds(visit):
