@@ -211,11 +211,13 @@ def main(target: str) -> None:
 
 
 if __name__ == "__main__":
-    with (ROOT / "pyproject.toml").open("r+") as clone:  # as if to write, since NFS locks no other
-        fcntl.flock(clone, fcntl.LOCK_EX)  # a second set-up of this clone waits until this one has ended
-        try:
+    if len(sys.argv) != 2 or sys.argv[1] not in GROUPS:
+        sys.exit(f"usage: python3 scripts/setup.py {'|'.join(GROUPS)}")
+    try:
+        with (ROOT / "pyproject.toml").open("r+") as clone:  # as if to write, since NFS locks no other
+            fcntl.flock(clone, fcntl.LOCK_EX)  # a second set-up of this clone waits until this one has ended
             main(sys.argv[1])
-        except SetupError as error:
-            sys.exit(str(error))
-        except KeyboardInterrupt:
-            sys.exit(130)  # the next call does what is left
+    except (SetupError, OSError) as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit(130)  # the next call does what is left

@@ -178,6 +178,14 @@ def test_where_pip_was_interrupted_the_environment_is_made_anew(machine, monkeyp
     assert installed_locks(machine) == {"site"}
 
 
+@pytest.mark.parametrize("words", [[], ["nonsense"], ["site", "test"]])
+def test_another_word_than_its_targets_is_refused(words):
+    called = subprocess.run([sys.executable, setup.__file__, *words], capture_output=True, text=True)
+    assert (
+        called.returncode == 1 and called.stderr == "usage: python3 scripts/setup.py site|run|record|test|copies|lock\n"
+    )
+
+
 def test_a_command_that_failed_is_named_with_its_remedy():
     with pytest.raises(setup.SetupError, match=r"^sh -c exit 3\nfailed with exit status 3\. Do it by hand\.$"):
         setup.run("sh", "-c", "exit 3", remedy="Do it by hand.")
