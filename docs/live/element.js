@@ -1,7 +1,7 @@
 // <live-piece name="online_softmax" state='{"block": "2"}'>: loads the piece when it comes near, and draws it anew with
 // each change.
 import { nothing, render } from "lit-html";
-import { clampStep, drawPiece, Refused, stateFrom } from "./frame.js";
+import { clampStep, drawPiece, isHeld, Refused, stateFrom } from "./frame.js";
 
 /** @typedef {import("./frame.js").State} State */
 
@@ -202,7 +202,7 @@ class PieceController {
     const plain = !(event.altKey || event.ctrlKey || event.metaKey || event.shiftKey);
     if (!last || to === undefined || !plain || !(event.target instanceof HTMLButtonElement)) return;
     event.preventDefault();
-    if (event.key === "ArrowRight" && this.elapsed < Infinity) this.finish();
+    if (event.key === "ArrowRight" && isHeld(this.piece, this.state, this.elapsed)) this.finish();
     else if (to <= last) this.go(to);
   }
 

@@ -115,6 +115,15 @@ function longest(piece, state, last) {
 }
 
 /**
+ * Whether a press brings what moves to its end, and nothing else: where the sentence waits for it, and in the last step.
+ * @template {State} S
+ * @param {Piece<S>} piece @param {S} state @param {number} elapsed
+ */
+export function isHeld(piece, state, elapsed) {
+  return elapsed < Infinity && Boolean(piece.meanwhile?.(state) || state.step === piece.lastStep?.(state));
+}
+
+/**
  * The whole of a piece. What is behind "more" isn't drawn by the build.
  * @template {State} S
  * @param {Piece<S>} piece @param {S} state @param {S} previous @param {Canvas} canvas @param {Buttons | null} buttons
@@ -128,10 +137,11 @@ export function drawPiece(piece, state, previous, canvas, buttons) {
   const moves = canvas.elapsed < Infinity;
   const waits = moves && piece.meanwhile?.(state);
   const text = waits || piece.says(state, previous);
-  // A press brings what moves to its end, and nothing else; and a last step is seen before it's left.
-  const next = () => (moves ? finish() : step !== last ? go(step + 1) : ended && set(anew));
+  const held = isHeld(piece, state, canvas.elapsed);
+  // A last step is seen before it's left.
+  const next = () => (held ? finish() : step !== last ? go(step + 1) : ended && set(anew));
   const onPicture = (/** @type {Event} */ event) => /** @type {Element} */ (event.target).closest("svg") && next();
-  const pressed = step === last || moves ? { ...state, step: step - 1 } : state; // what runs has the button's name
+  const pressed = step === last || held ? { ...state, step: step - 1 } : state; // what runs has the button's name
   const [look, onButton] = step === last && ended ? ["quiet", afterwards] : ["", piece.next?.(pressed) ?? "Next step"];
   // A button at its end stays a button: one that is disabled would lose the keyboard's focus.
   const [back, first, name] = [() => go(step - 1), String(step === 0), playing ? "Pause" : "Play"];

@@ -11,34 +11,25 @@ from tests.site.live.conftest import start_piece
 from tests.site.live.test_pieces import every_width
 
 PAGE = ROOT / "docs" / "chapters" / "first-kernel" / "index.md"
-# The sentence once a millisecond or so, from the press until the picture rests.
-PRESS = """(piece) => new Promise((rested) => {
-    const said = [], look = () => {
-        const says = piece.querySelector(".hb-live__says");
-        said.push([says.textContent.trim(), says.getAttribute("aria-busy")]);
-        if (says.getAttribute("aria-busy") === "true") requestAnimationFrame(look);
-        else rested(said);
-    };
-    piece.querySelector(".hb-live__main").click();
-    look();
-})"""
-
-# Once a frame, from the press until the picture rests: whether anything filled in the drawing reaches into the listing.
-FLIGHT = """(piece) => new Promise((rested) => {
-    const seen = [], box = (part) => part.getBoundingClientRect();
-    const look = () => {
-        const code = [...piece.querySelectorAll(".hb-live__code p, .hb-live__code li li")].map(box);
-        const filled = [...piece.querySelectorAll("svg.stage:not(.printed) rect")].map(box);
-        const covered = filled.some((a) => code.some((b) => a.right > b.left && a.left < b.right && a.bottom > b.top && a.top < b.bottom));
-        const still = JSON.stringify(filled) === seen.at(-1)?.[0];
-        seen.push([JSON.stringify(filled), covered]);
-        if (still && seen.length > 60) rested([new Set(seen.map(([boxes]) => boxes)).size, seen.some(([, covered]) => covered)]);
-        else requestAnimationFrame(look);
-    };
-    piece.querySelector(".hb-live__main").click();
-    look();
-})"""
+# Whether anything filled in the drawing reaches into the listing, and where all that is filled is.
+FILLED = """(piece) => {
+    const box = (part) => part.getBoundingClientRect();
+    const code = [...piece.querySelectorAll(".hb-live__code p, .hb-live__code li li")].map(box);
+    const filled = [...piece.querySelectorAll("svg.stage:not(.printed) rect")].map(box);
+    const covers = (a, b) => a.right > b.left && a.left < b.right && a.bottom > b.top && a.top < b.bottom;
+    return [JSON.stringify(filled), filled.some((a) => code.some((b) => covers(a, b)))];
+}"""
 LINES = 19  # of program 0; then the two others
+
+
+def after_press(piece, look):
+    """What ``look`` sees in the four seconds after a press, by a clock that waits for each look."""
+    piece.locator(".hb-live__main").click()
+    seen = [look()]
+    for _ in range(100):
+        piece.page.clock.run_for(40)
+        seen.append(look())
+    return seen
 
 
 def sentence_text(piece) -> str:
@@ -105,27 +96,50 @@ def test_the_code_is_beside_the_benches_and_on_a_phone_below_the_sentence(open_p
             assert code["x"] > bench["x"] + bench["width"]
 
 
-def test_a_line_says_at_once_what_it_does_and_a_whole_program_when_its_picture_rests(visit):
-    page = visit(f"live/?one_head.step={LINES - 1}#live-one_head")
-    page.emulate_media(reduced_motion="no-preference")
-    piece = start_piece(page, "one_head")
-    assert {text for text, _ in piece.evaluate(PRESS)} == {sentence_text(piece)}
-    assert sentence_text(piece).startswith("[6.33, 3.67] goes out")
-    page.wait_for_timeout(900)
-    *moving, (sentence, busy) = piece.evaluate(PRESS)
-    assert len(moving) > 3 and {text for text, _ in moving} == {"The same lines run, with a query of its own."}
-    assert sentence.startswith("Its own row") and busy == "false"
-    page.emulate_media(reduced_motion="reduce")
-    [(sentence, _)] = piece.evaluate(PRESS)
+@pytest.fixture
+def moving_piece(visit):
+    """Opens the piece at a step with motion on, whose clock stands still until it's told to run."""
+
+    def open_at(step):
+        page = visit(f"live/?one_head.step={step}#live-one_head", width=1440)
+        page.emulate_media(reduced_motion="no-preference")
+        piece = start_piece(page, "one_head")
+        page.clock.install()
+        page.clock.pause_at(page.evaluate("Date.now()") + 1000)
+        return piece
+
+    return open_at
+
+
+def test_a_line_says_at_once_what_it_does_and_a_whole_program_when_its_picture_rests(moving_piece):
+    piece = moving_piece(LINES - 1)
+    look = lambda: sentence_text(piece)
+    [sentence] = set(after_press(piece, look))
+    assert sentence.startswith("[6.33, 3.67] goes out")
+    says = after_press(piece, look)
+    moving = says.count("The same lines run, with a query of its own.")
+    assert moving > 3 and len(set(says[:moving])) == 1
+    [sentence] = set(says[moving:])
+    assert sentence.startswith("Its own row")
+    piece.page.emulate_media(reduced_motion="reduce")
+    [sentence] = set(after_press(piece, look))
     assert sentence.startswith("[3.67")
 
 
+def test_a_quick_press_goes_on_and_a_program_that_runs_is_brought_to_its_end(moving_piece):
+    piece = moving_piece(LINES - 2)
+    button = piece.locator(".hb-live__main")
+    for sentence in ("", "[6.33, 3.67] goes out", "The same lines run", "Its own row"):
+        button.click()
+        piece.page.clock.run_for(40)
+        assert sentence_text(piece).startswith(sentence)
+
+
 @pytest.mark.parametrize("step", [1, 3, 16, LINES - 1, LINES])
-def test_what_flies_never_covers_the_code(visit, step):
-    page = visit(f"live/?one_head.step={step}#live-one_head", width=1440)
-    page.emulate_media(reduced_motion="no-preference")
-    positions, covered = start_piece(page, "one_head").evaluate(FLIGHT)
-    assert positions > 5 and not covered
+def test_what_flies_never_covers_the_code(moving_piece, step):
+    piece = moving_piece(step)
+    positions, covered = zip(*after_press(piece, lambda: piece.evaluate(FILLED)))
+    assert len(set(positions)) > 5 and not any(covered)
 
 
 def test_picture_and_control_have_one_right_edge(open_piece):
