@@ -138,7 +138,7 @@ def test_a_quick_press_goes_on_and_a_program_that_runs_is_brought_to_its_end(mov
 @pytest.mark.parametrize("step", [1, 3, 16, LINES - 1, LINES])
 def test_what_flies_never_covers_the_code(moving_piece, step):
     piece = moving_piece(step)
-    positions, covered = zip(*after_press(piece, lambda: piece.evaluate(FILLED)))
+    positions, covered = zip(*after_press(piece, lambda: piece.evaluate(FILLED)), strict=True)
     assert len(set(positions)) > 5 and not any(covered)
 
 
