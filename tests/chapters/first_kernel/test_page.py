@@ -192,14 +192,13 @@ def test_the_drawn_lines_have_all_that_a_pair_pays(drawing):
     words = drawing_text(f"first-kernel-{drawing}").replace("measured ", "").replace("FP32, in", "FP32 in")
     assert words == joined(*labels)
     drawn = re.findall(r'<rect x="([\d.]+)%?" y="[\d.]+" width="([\d.]+)%" height="\d+" (.*)/>', source(drawing))
-    assert [UNITS[look] for *_, look in drawn] == [*(unit for unit, *_ in bars), "schedulers"]
-    percent = [(100 * start / whole, 100 * taken / whole) for _, start, taken in [*bars, ("", 0, starts)]]
-    assert [(float(left), float(wide)) for left, wide, _ in drawn] == [
-        pytest.approx(pair, abs=0.001) for pair in percent
-    ]
-    violet, ground = (re.search(rf'<rect width="(.+)" height="\d+" fill="var\({name}\)"', source(drawing))
-                      for name in ("--hb-violet", "--hb-tint"))  # fmt: skip
-    assert violet[1] == ground[1] == ("100%" if drawing.endswith("wide") else "350")
+    bars.append(("schedulers", 0, starts))
+    assert [UNITS[look] for *_, look in drawn] == [unit for unit, *_ in bars]
+    scaled = [(pytest.approx(100 * start / whole, abs=0.001), 100 * taken / whole) for _, start, taken in bars]
+    assert [(float(left), pytest.approx(float(wide), abs=0.001)) for left, wide, _ in drawn] == scaled
+    full = "100%" if drawing.endswith("wide") else "350"  # as the drawing is
+    for colour in ("violet", "tint"):
+        assert re.findall(rf'<rect width="(.+)" height="\d+" fill="var\(--hb-{colour}\)"', source(drawing)) == [full]
 
 
 def parts(node):
