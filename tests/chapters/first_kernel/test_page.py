@@ -1,5 +1,6 @@
 """Chapter 5's drawings have the numbers of the sheet's example, and what a count finds of them."""
 
+import ast
 import re
 from math import inf
 
@@ -146,18 +147,77 @@ def test_the_drawn_sum_has_the_instructions_that_are_counted():
     assert f"{sum(worked.SUM_STEPS)} for each" in labels
 
 
-def test_the_drawn_lines_have_all_that_a_pair_pays():
-    drawn = source("bill")
-    bars = [float(wide) for wide in re.findall(r'<rect x="190" y="\d+" width="([\d.]+)"', drawn)]
-    drawn_clocks = [(int(clocks), unit) for clocks, unit in re.findall(r">(\d+)</tspan> (LSU|ALU|FP32)</text>", drawn)]
-    assert bars == pytest.approx([2.25 * clocks for clocks, _ in drawn_clocks])
+UNITS = {
+    'fill="var(--hb-ink)"': "LSU",
+    'fill="var(--hb-soft)" fill-opacity="0.45"': "ALU",
+    'fill="var(--hb-paper)" stroke="var(--hb-ink)" stroke-width="1.3"': "FP32",
+    'fill="var(--hb-soft)" fill-opacity="0.18"': "schedulers",
+}
+
+
+def lines_of_a_pair():
+    """Each line of the two loops, the unit that works for it and its clocks; a comment has neither."""
     load, total = worked.WARPS, worked.WARPS * sum(worked.SUM_STEPS)
-    one_pass = worked.alu_clocks(0) / 2
-    assert drawn_clocks == [
-        *[(load, "LSU"), (1, "FP32"), (total, "LSU"), (one_pass, "ALU")],
-        *[(load, "LSU"), (one_pass, "ALU"), (total, "LSU"), (1, "FP32")],
-        (worked.alu_clocks(worked.WARPS) - worked.alu_clocks(0), "ALU"),
+    product, one_pass = worked.FP32_CLOCKS // 2, round(worked.alu_clocks(0) / 2)
+    loops = round(worked.alu_clocks(worked.WARPS) - worked.alu_clocks(0))
+    choose, add = "tl.where(place == …)", "tl.sum(…)"
+    return [
+        ("# Score every key", None, 0),
+        *[("key = tl.load(…)", "LSU", load), ("query * key", "FP32", product)],
+        *[(add, "LSU", total), (choose, "ALU", one_pass)],
+        ("# Blend the values", None, 0),
+        *[("value = tl.load(…)", "LSU", load), (choose, "ALU", one_pass)],
+        *[(add, "LSU", total), ("… * value", "FP32", product)],
+        ("loops, addresses", "ALU", loops),
     ]
-    sums = {unit: sum(clocks for clocks, drawn_unit in drawn_clocks if drawn_unit == unit) for _, unit in drawn_clocks}
-    assert sums == {"LSU": worked.LSU_CLOCKS, "FP32": worked.FP32_CLOCKS, "ALU": worked.alu_clocks(worked.WARPS)}
-    assert f"{sums['LSU']} LSU, {sums['ALU']:.0f} ALU, {sums['FP32']} FP32" in drawing_text("first-kernel-bill")
+
+
+@pytest.mark.parametrize("drawing", ["bill", "bill-wide"])
+def test_the_drawn_lines_have_all_that_a_pair_pays(drawing):
+    row = {"n": worked.SHAPE[-1], "warps": worked.WARPS}
+    (clocks,) = plot.rows_with(records.table("what_limits", "clocks"), head_dim=128, heads=16, **row)
+    (compiled,) = plot.rows_with(records.table("how_many_warps", "compiled"), **row)
+    whole, starts = round(clocks["all"]), worked.WARPS * compiled["all"] // 4
+    all_of = {"LSU": worked.LSU_CLOCKS, "FP32": worked.FP32_CLOCKS, "ALU": worked.alu_clocks(worked.WARPS)}
+    labels, bars, ends = [f"one pair: {whole} clocks"], [], dict.fromkeys(all_of, 0)
+    for line, unit, taken in lines_of_a_pair():
+        labels.append(line)
+        if unit:
+            bars.append((unit, ends[unit], taken))
+            ends[unit] += taken
+            labels.append(f"{taken} {unit}")
+            if ends[unit] == all_of[unit]:
+                labels.append(f"in all {ends[unit]}")
+    assert ends == all_of
+    labels += ["to start every line’s instructions", f"{starts} schedulers"]  # noqa: RUF001
+    words = drawing_text(f"first-kernel-{drawing}").replace("measured ", "").replace("FP32, in", "FP32 in")
+    assert words == joined(*labels)
+    drawn = re.findall(r'<rect x="([\d.]+)%?" y="[\d.]+" width="([\d.]+)%" height="\d+" (.*)/>', source(drawing))
+    bars.append(("schedulers", 0, starts))
+    assert [UNITS[look] for *_, look in drawn] == [unit for unit, *_ in bars]
+    scaled = [(pytest.approx(100 * start / whole, abs=0.001), 100 * taken / whole) for _, start, taken in bars]
+    assert [(float(left), pytest.approx(float(wide), abs=0.001)) for left, wide, _ in drawn] == scaled
+    full = "100%" if drawing.endswith("wide") else "350"  # as the drawing is
+    for colour in ("violet", "tint"):
+        assert re.findall(rf'<rect width="(.+)" height="\d+" fill="var\(--hb-{colour}\)"', source(drawing)) == [full]
+
+
+def parts(node):
+    """The expressions of a piece of code in the order in which they are worked out."""
+    for child in ast.iter_child_nodes(node):
+        yield from parts(child)
+    yield ast.unparse(node)
+
+
+def test_the_drawn_lines_are_worked_out_in_this_order_by_the_kernel():
+    code = (ROOT / "kernels" / "first" / "one_head.py").read_text(encoding="utf-8")
+    loops = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.For) and "tl." in ast.unparse(node)]
+    *drawn, _ = [line for line, *_ in lines_of_a_pair()]
+    second = drawn.index("# Blend the values")
+    for loop, (comment, *lines) in zip(loops, (drawn[:second], drawn[second:]), strict=True):
+        before = code.splitlines()[loop.lineno - 4 : loop.lineno - 1]
+        assert any(line.strip().startswith(f"{comment}.") for line in before)
+        found = list(parts(loop))
+        patterns = [re.escape(line).replace("…", ".+") for line in lines]
+        first = [next(i for i, part in enumerate(found) if re.fullmatch(pattern, part)) for pattern in patterns]
+        assert first == sorted(set(first))
