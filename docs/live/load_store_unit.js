@@ -12,7 +12,7 @@ const AXIS = 310; // clocks, enough for any number of warps and a number behind 
 const MOST = 250; // clocks of a guess, so that a finger finds its end within the picture
 const [LOW, HIGH] = [404, 440]; // pixels, on a phone and elsewhere
 const [ROW, BAR, TIME] = [46, 14, 21]; // of a number of warps; in it two bars, that of the time so far below the other
-const [GAP, FUNNEL] = [6, 62]; // between a load and a sum; from the queues to the first row
+const [GAP, FUNNEL] = [6, 66]; // between a load and a sum; from the queues to the first row
 const KNOB = 10;
 
 /** @typedef {typeof initial} State */
@@ -49,7 +49,7 @@ function layout(warps, width, height) {
   const column = (width - left - (small ? 122 : 180)) / 8; // the rest is for names
   const [rows, value] = [height - 4 * ROW, queue(warps).indexOf("value")];
   const floor = rows - FUNNEL;
-  const ticket = (floor - 2 * GAP - 4) / queue(8).length;
+  const ticket = (floor - 3 * GAP) / queue(8).length;
   const middle = left + 4 * column;
   /** @param {number} place from the head of the queue, perhaps in between two */
   const gaps = (place) => GAP * (clamp(0, place, 1) + clamp(0, place - value, 1) + clamp(0, place - value + 1, 1));
@@ -62,8 +62,8 @@ function layout(warps, width, height) {
     beside: middle + (warps / 2) * column + 8,
     right: left + 8 * column,
     door: small ? 12 : 16, // half of it
-    shoulder: floor + ticket + 2,
-    neck: floor + 36,
+    shoulder: floor + 16,
+    neck: floor + 40,
     spout: rows - 8,
     clock: (width - from) / AXIS,
     row: (/** @type {number} */ warps) => rows + WARPS.indexOf(warps) * ROW + 4,
@@ -120,12 +120,12 @@ function drawNames(warps, my) {
 
 /** @param {Layout} my */
 function drawFunnel({ middle, door, left, right, floor, shoulder, neck, spout }) {
-  const side = (/** @type {number} */ end, /** @type {number} */ way) => path(`M${end} ${floor}V${shoulder}L${middle + way * door} ${neck}V${spout}`, "ink");
+  const side = (/** @type {number} */ end, /** @type {number} */ way) => path(`M${end} ${floor + 8}V${shoulder}L${middle + way * door} ${neck}V${spout}`, "ink");
   return [side(left, -1), side(right, 1), text(middle + door + 12, spout, "label ink", "load-store unit (LSU)")];
 }
 
 /**
- * A number of warps: what the load-store unit did, and below it the time, with numbers once they're there.
+ * A number of warps: what the load-store unit did, and below it the time, with numbers once they're there; predicted is hollow.
  * @param {number} warps @param {State} state @param {{counted: boolean, filled: number}} done @param {Layout} my
  */
 function drawRow(warps, state, { counted, filled }, my) {
@@ -145,20 +145,19 @@ function drawRow(warps, state, { counted, filled }, my) {
       ? COLOURS.map((look) => boxes(kinds.flatMap((kind, place) => (LOOKS[kind] === look ? [[my.from + place * warps * my.clock, y, warps * my.clock, BAR]] : [])), look))
       : nothing,
     counted ? count(clocks(warps), "LSU", y) : nothing,
+    guess ? path(`M${my.from + 1} ${y + TIME + 1}H${my.from + guess * my.clock}v${BAR - 2}H${my.from + 1}Z`, "violet dashes") : nothing,
     filled ? rect(my.from, y + TIME, time * filled * my.clock, BAR, "violet") : nothing,
     filled === 1 ? count(time, "time", y + TIME, "violet", guess) : nothing,
   ];
 }
 
-/** The guess of the time, hollow, to be held as long as it can change. @param {State} state @param {Layout} my */
+/** What ends the guess of the time: it’s held as long as it can change. @param {State} state @param {Layout} my */
 function drawGuess({ guess, step, warps }, my) {
   if (step && !guess) return nothing;
   const [x, y] = [my.from + guess * my.clock, my.row(warps) + TIME + BAR / 2];
-  const before = guess > AXIS / 2; // where the text has room
   return [
-    path(`M${my.from} ${y - BAR / 2}H${x}v${BAR}H${my.from}Z`, "violet dashes"),
     svg`<circle class="violet knob" cx=${hundredths(x)} cy=${y} r=${KNOB} />`,
-    step ? nothing : text(x + (before ? -16 : 16), y + 5, `label violet halo ${before ? "end" : ""}`, guess ? svg`your guess: <tspan class="strong">${guess}</tspan>` : "drag: your guess of the time"),
+    step ? nothing : text(x + 24, y + 5, "label violet", guess ? svg`${x + 140 < my.width ? "your guess:" : ""} <tspan class="strong">${guess}</tspan>` : "drag: your guess of the time"),
   ];
 }
 
