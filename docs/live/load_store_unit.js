@@ -86,8 +86,8 @@ function box({ warp, clock, ahead, fallen }, row, my) {
   /** @type {number[][]} when it's there, its middle, its upper edge, its width and height */
   const way = [
     [0, my.x(warp), my.y(ahead), my.wide, my.high],
-    [0.15, my.x(warp), my.shoulder - my.high, my.wide, my.high],
-    [0.55, my.middle, my.neck - my.high, my.door, my.high],
+    [0.15, my.x(warp), my.shoulder - my.high - 2, my.wide, my.high],
+    [0.55, my.middle, my.neck - my.high - 2, my.door, my.high],
     [0.7, my.middle, my.spout, my.door, my.high],
     [1, my.from + (clock + 0.5) * my.clock, row, my.clock - (my.clock > 2 ? 1 : 0), BAR], // those wide enough stand apart
   ];
@@ -139,8 +139,7 @@ function drawRow(warps, state, { counted, filled }, my) {
   };
   const kinds = queue(warps);
   return [
-    text(0, y + 24, `label ${chosen ? "ink strong" : "soft"}`, pluralize(warps, "warp")),
-    [0, TIME].map((down) => rect(my.from, y + down, my.width - my.from, BAR, "track")),
+    text(0, y + 23, `label ${chosen ? "ink strong" : "soft"}`, pluralize(warps, "warp")),
     counted && !chosen
       ? COLOURS.map((look) => boxes(kinds.flatMap((kind, place) => (LOOKS[kind] === look ? [[my.from + place * warps * my.clock, y, warps * my.clock, BAR]] : [])), look))
       : nothing,
@@ -150,6 +149,9 @@ function drawRow(warps, state, { counted, filled }, my) {
     filled === 1 ? count(time, "time", y + TIME, "violet", guess) : nothing,
   ];
 }
+
+/** @param {Layout} my */
+const drawTracks = (my) => WARPS.flatMap((warps) => [0, TIME].map((down) => rect(my.from, my.row(warps) + down, my.width - my.from, BAR, "track")));
 
 /** What ends the guess of the time: it’s held as long as it can change. @param {State} state @param {Layout} my */
 function drawGuess({ guess, step, warps }, my) {
@@ -174,7 +176,7 @@ function picture(state, set, { width, elapsed }) {
       return { counted: all || (each === warps && now === clocks(warps)), filled: all ? 1 : each === warps ? filled : 0 };
     };
     const rows = WARPS.map((each) => drawRow(each, paper ? { ...state, guess: 0 } : state, done(each), my));
-    return [drawFunnel(my), drawNames(warps, my), rows, drawInstructions(warps, paper ? clocks(warps) : now, paper, my), paper ? nothing : drawGuess(state, my)];
+    return [drawTracks(my), drawInstructions(warps, paper ? clocks(warps) : now, paper, my), drawFunnel(my), drawNames(warps, my), rows, paper ? nothing : drawGuess(state, my)];
   };
   const { clock, from, row } = layout(warps, width, width < 600 ? LOW : HIGH);
   const hold = grip("Your guess of the time, in clocks", state.guess, (guess) => set({ guess }), { min: 0, max: MOST }, { from, to: from + MOST * clock, y: row(warps) + TIME + BAR / 2 });
