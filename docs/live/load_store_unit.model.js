@@ -29,9 +29,6 @@ export const queue = (warps) => ["key", ...sum(Math.min(warps, NUMBERS / LANES))
 /** @param {number} warps */
 export const clocks = (warps) => warps * queue(warps).length;
 
-/** The FP32 units have 128 lanes: what more threads hold are copies, which are multiplied too. @param {number} warps */
-export const multiplications = (warps) => 2 * Math.max(1, (warps * LANES) / NUMBERS);
-
 /** All instructions in the order in which they start; the warps take turns. @param {number} warps @returns {Instruction[]} */
 export const instructions = (warps) =>
   queue(warps).flatMap((kind, place) =>

@@ -2,7 +2,6 @@
 
 from collections import deque
 
-from kernels.bench.hardware import H200
 from scripts.chapters.first_kernel import worked
 from tests.site.live.harness import OracleCheck, per_case
 
@@ -28,19 +27,11 @@ def started(warps, clock):
     return [done, len(done), clock <= 1 - WAY]
 
 
-@per_case
-def multiplications(warps):
-    """A multiplication and an addition for each number of the key and of the value, and for each copy."""
-    copies = max(1, warps * worked.LANES // worked.HEAD_DIM)
-    return 4 * worked.HEAD_DIM * copies / H200["fp32 lanes"].value
-
-
 CHECKS = [
     OracleCheck("load_store_unit: kinds", per_case(kinds), lambda: [[warps] for warps in WARPS],
         ("Math.min(warps, NUMBERS / LANES)", "warps"), other_mistakes=(('...shuffles(results), "shared", "shared"', "...shuffles(results)"),)),
     OracleCheck("load_store_unit: clocks", per_case(worked.load_store_clocks), lambda: [[warps] for warps in WARPS],
         ("warps * queue(warps).length", "warps * queue(4).length")),
-    OracleCheck("load_store_unit: multiplications", multiplications, lambda: [[warps] for warps in WARPS], ("Math.max(1, ", "Math.max(0.5, ")),
     OracleCheck("load_store_unit: started", started, lambda: [[warps, clock] for warps in WARPS for clock in range(-WAY, 220)],
         ("clock >= one.clock + 1", "clock > one.clock + 1"), other_mistakes=(  # one that never passes
             ("place * warps + warp ", "warp * queue(warps).length + place "),
