@@ -71,4 +71,4 @@ def test_titles_cost_a_page_no_listeners(page):
     devtools.send("Performance.enable")
     metrics = {each["name"]: each["value"] for each in devtools.send("Performance.getMetrics")["metrics"]}
     titles = len(page.query_selector_all("[title]"))
-    assert titles > 100 and metrics["JSEventListeners"] < 2 * titles
+    assert titles > 50 and metrics["JSEventListeners"] < 2 * titles
