@@ -168,7 +168,7 @@ export const menu = (label, value, change, choices) => html`
  */
 export const choice = (label, value, change, names) => menu(label, value, change, names.map((name) => [name, name]));
 
-/** @param {string} label @param {boolean} value @param {(value: boolean) => void} change */
+/** @param {unknown} label @param {boolean} value @param {(value: boolean) => void} change */
 export const checkbox = (label, value, change) => html`
   <label class="hb-live__tick">
     <input type="checkbox" .checked=${value} @change=${(/** @type {Event} */ event) => change(/** @type {HTMLInputElement} */ (event.target).checked)}> ${label}

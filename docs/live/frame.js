@@ -36,6 +36,7 @@ export class Refused extends Error {}
  *   the sentence on a phone
  * @property {(state: S, set: (change: Change<S>) => void) => unknown} [primary] the one control that matters most; a
  *   piece with steps has a button for the next one
+ * @property {(state: S, set: (change: Change<S>) => void) => unknown} [toggle] what is in sight beside the sentence
  * @property {(state: S, set: (change: Change<S>) => void) => unknown} [more] all other controls
  * @property {(state: S, previous: S) => string} says what has just happened, in one sentence, there before the picture
  *   moves; e^{…} is a power, and `previous` is the state before
@@ -158,6 +159,7 @@ export function drawPiece(piece, state, previous, canvas, buttons) {
         <p class="hb-live__says ${waits ? "soft" : ""}" aria-busy=${String(Boolean(waits))} aria-live=${playing ? "off" : "polite"} aria-atomic="true">${typeset(text)}</p>
         ${last ? longest(piece, state, last).map((text) => html`<p aria-hidden="true">${typeset(text)}</p>`) : nothing}
       </div>
+      ${piece.toggle?.(state, set) ?? nothing}
       <button type="button" class="hb-live__fold" aria-expanded=${String(open)} @click=${fold}>more</button>
     </div>
     ${buttons ? drawMore(piece, state, buttons, step, last) : nothing}

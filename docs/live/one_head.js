@@ -120,7 +120,7 @@ function next(state) {
 const meanwhile = (state) => (now(state).program ? "The same lines run, with a query of its own." : "");
 
 /** @param {State} state @param {(change: Partial<State>) => void} set */
-const more = ({ wrong }, set) => checkbox("forget * HEAD_DIM in a key’s address", wrong, (wrong) => set({ wrong, step: 0 }));
+const toggle = ({ wrong }, set) => checkbox(html`forget <code>* HEAD_DIM</code>`, wrong, (wrong) => set({ wrong, step: 0 }));
 
 /** "1 · 0 + 0 · 1 = 0" @param {Moment} moment */
 const product = ({ held, turn }) =>
@@ -195,7 +195,7 @@ function sentence(problem, wrong, step) {
 
 /** @type {import("./frame.js").Piece<State>} */
 export default {
-  title: "A kernel at work", initial, picture, more, next, meanwhile,
+  title: "A kernel at work", initial, picture, toggle, next, meanwhile,
   numbers: (state, { elapsed }) => listing(state.wrong, frame(state, elapsed).step),
   lastStep: last,
   done: ({ wrong }) => !wrong,

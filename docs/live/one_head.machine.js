@@ -21,8 +21,9 @@ const DIM = WORDS.q[0].length;
 const PLACES = padded(KEYS);
 // In pixels, as in the stylesheet: the heights, on a phone and elsewhere, and from which width on the benches leave so
 // much of it to the listing.
-export const HEIGHTS = /** @type {[number, number]} */ ([342, 450]);
+export const HEIGHTS = /** @type {[number, number]} */ ([334, 426]);
 const [BESIDE, LISTING] = [900, 408];
+const FLOOR = 15; // how high a block of a pile is
 const GROUND_ALPHA = 0.2; // how much of its colour a number's ground has
 const READ_ALPHA = 0.42; // and while it's read
 
@@ -56,8 +57,8 @@ function lift(now, tensor) {
 /** Above memory there is room for its piles. @param {number} width @param {number} tall */
 function layout(width, tall) {
   const small = tall === HEIGHTS[0];
-  const [tile, wide, last, cell, height, floor] = small ? [22, 34, 40, 32, 20, 15] : [42, 56, 56, 44, 28, 18];
-  const [y, top, name] = small ? [94, 142, 55] : [108, 178, 94];
+  const [tile, wide, last, cell, height] = small ? [22, 34, 40, 32, 20] : [42, 56, 56, 44, 28];
+  const [y, top, name] = small ? [86, 134, 55] : [92, 162, 94];
   const [left, end] = width < BESIDE ? [0, width] : [name, width - LISTING];
   const apart = (width - left - 3 * KEYS * tile - PROGRAMS * wide) / 3;
   const tables = TABLES.map(([tensor, letter, word, look], i) => {
@@ -75,7 +76,7 @@ function layout(width, tall) {
     if (ROWS.includes(register)) return { x: row + i * cell, y, width: cell, height: DIM * height };
     return { x: places[register], y: y + i * height, width: register === "output" ? last : tile, height };
   };
-  return { small, width, left, end, tables, name, floor, gap, bench, held };
+  return { small, width, left, end, tables, name, gap, bench, held };
 }
 
 /** Where a number is in memory. @param {Table} table @param {number} i */
@@ -99,16 +100,15 @@ const SIGNS = Object.entries({ key: "·", scores: "→", value: "×", output: "�
  * The loads of a row, one block on the other, each with the number of its program; in the end they are counted. With wrong
  * addresses a program loads a key up to twice: then two blocks are abreast.
  * @param {Cell} cell @param {Table} table @param {number[]} programs @param {boolean} fresh @param {Frame} now
- * @param {number} floor how high a block is
  */
-function drawLoads({ x, y, width }, { tensor, look }, programs, fresh, now, floor) {
+function drawLoads({ x, y, width }, { tensor, look }, programs, fresh, now) {
   const [abreast, count] = [abreastIn(now, tensor), programs.length];
-  const [wide, high] = [(width - 2) / abreast, floor - 2];
-  const above = (/** @type {number} */ floors) => y - 3 - (floors + 1) * floor;
+  const [wide, high] = [(width - 2) / abreast, FLOOR - 2];
+  const above = (/** @type {number} */ floors) => y - 3 - (floors + 1) * FLOOR;
   return [
     programs.map((program, i) => {
       const [left, up, lit] = [x + 1 + (i % abreast) * wide, above(Math.floor(i / abreast)), fresh && i === count - 1];
-      const number = text(left + wide / 2, up + floor / 2 + 4, `small middle ${lit ? "paper" : "ink"}`, program);
+      const number = text(left + wide / 2, up + FLOOR / 2 + 4, `small middle ${lit ? "paper" : "ink"}`, program);
       return group(lit ? now.first : 1, rect(left + 0.5, up, wide - 1, high, look, lit ? 1 : READ_ALPHA), number);
     }),
     isOver(now) ? text(x + width / 2, above(Math.ceil(count / abreast) - 1) - 6, "middle strong ink", `${count}×`) : nothing,
@@ -126,7 +126,7 @@ function drawTable(table, now, at) {
   const loads = range(numbers.length / DIM).map((row) => (stored ? [] : visitors(step, tensor, row, DIM)));
   const named = svg`<tspan class="strong ${look}">${letter}</tspan> ${word}`;
   return [
-    text(x + (loads.length * width) / 2, y - 12 - (stored ? 0 : lift(now, tensor)) * at.floor, "middle cell soft", named),
+    text(x + (loads.length * width) / 2, y - 12 - (stored ? 0 : lift(now, tensor)) * FLOOR, "middle cell soft", named),
     loads.map((programs, row) => {
       const cell = inMemory(table, row * DIM);
       const empty = numbers[row * DIM] === null;
@@ -134,7 +134,7 @@ function drawTable(table, now, at) {
       return [
         empty ? nothing : rect(cell.x, y, width, DIM * height, look, GROUND_ALPHA),
         outline(cell, empty ? "thin soft dots" : `thin ${look}`),
-        stored ? nothing : drawLoads(cell, table, programs, fresh, now, at.floor),
+        stored ? nothing : drawLoads(cell, table, programs, fresh, now),
       ];
     }),
     lit.map((i) => ground(inMemory(table, i), look)),
@@ -218,6 +218,15 @@ function seenAt(program, now) {
   return { ...now, step, before: step, first: 1, second: 1 };
 }
 
+/** Where a program that waits will have its query. @param {number} program @param {Layout} at */
+function drawAwaited(program, at) {
+  const cell = at.held(program, "query", 0);
+  return [
+    outline(cell, "thin soft dots"),
+    text(cell.x + cell.width / 2, cell.y - 6, "small middle soft", `query ${program}`),
+  ];
+}
+
 /** What is forgotten fades. @param {number} program @param {Frame} now @param {Layout} at @param {boolean} paper */
 function drawBench(program, now, at, paper) {
   const seen = seenAt(program, now);
@@ -226,6 +235,7 @@ function drawBench(program, now, at, paper) {
   const vectors = VECTORS.filter((name) => step.held[name]);
   return [
     path(`M${at.name - 8} ${at.bench(program) + 1}H${at.end}`, done || !step.moments.length ? "line thin" : "ink"),
+    done || step.held.query ? nothing : drawAwaited(program, at),
     paper ? nothing : drawWires(seen, at),
     group(
       paper || !done ? 1 : 1 - second,
@@ -287,7 +297,7 @@ function drawWires({ step, second }, at) {
 export function draw(now, width, height, paper) {
   const at = layout(width, height);
   return [
-    at.left ? text(0, 156, "small soft", "memory") : nothing,
+    at.left ? text(0, 140, "small soft", "memory") : nothing,
     at.small ? nothing : text(0, at.held(0, "key", 0).y - 6, "small soft", "registers"),
     range(PROGRAMS).map((program) => drawBench(program, now, at, paper)),
     at.tables.map((table) => drawTable(table, now, at)),

@@ -159,7 +159,7 @@ class Build(BasePlugin):
         if anchors := ANCHOR.findall(html):  # MkDocs sees no anchor in what a fence returns
             page.present_anchor_ids |= set(anchors)
         html = tables.wrap_tables(drawings.inline(html, page.file.src_uri))
-        html = glossary.remove_abbreviations_in_headings(html)
+        html = glossary.explain_once(html)
         drawings.check_callouts(html, page.file.src_uri, self.settings["callouts"])
         if page.file.src_uri.startswith("whiteboard/") or navigation.sheet_name(page.file.src_uri):
             html = add_no_breaks(html)

@@ -257,6 +257,20 @@ def test_paper_has_every_caption_and_alternative_and_the_name_of_a_file_stands_a
         assert found >= file_name_count, path
 
 
+def test_on_a_phone_a_line_of_code_stays_one_line_and_fades_where_it_goes_on(visit):
+    page = visit("chapters/first-kernel/", width=390)
+    listings = page.locator("article > :is(.hb-run, .hb-source) :is(code, .hb-output)")
+    look = """(all) => all.map((code) =>
+        [code.scrollWidth > code.clientWidth, getComputedStyle(code).getPropertyValue("--fade") !== "0px"])"""
+    lines = "(all) => all.map((line) => line.getBoundingClientRect().height)"
+    assert max(page.locator("article > .hb-source .hb-line").evaluate_all(lines)) < 30
+    before = listings.evaluate_all(look)
+    assert {*map(tuple, before)} == {(True, True), (False, False)}
+    listings.evaluate_all("(all) => all.forEach((code) => code.scrollTo(code.scrollWidth, 0))")
+    page.wait_for_timeout(100)
+    assert listings.evaluate_all(look) == [[goes_on, False] for goes_on, _ in before]
+
+
 def test_links_are_underlined_in_words_that_are_set_off_too(visit):
     page = visit("chapters/balloon/")
     bare = """(links) => links.filter((link) => getComputedStyle(link).textDecorationLine !== "underline").length"""

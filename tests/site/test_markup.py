@@ -57,6 +57,14 @@ def test_a_table_is_wrapped_so_that_it_scrolls():
     assert html == "".join(f"{box.format(attributes)}</div></div>" for attributes in (' data-x="1"', ""))
 
 
+def test_in_a_cell_no_line_ends_within_a_short_equation_or_behind_the_sign_of_a_longer_one():
+    rows = '<tr><td title="1 / 2 = 0.5">512 / 256 = 2</td><td>4 · 128 · 2 / 512 = 2 bytes, N = 3</td></tr>'
+    assert tables.hold_equations(rows) == (
+        '<tr><td title="1 / 2 = 0.5"><span class="hb-held">512 / 256 = 2</span></td>'
+        '<td>4 · 128 · 2 / 512 <span class="hb-held">= 2</span> bytes, N = 3</td></tr>'
+    )
+
+
 def test_a_table_with_a_class_is_left_alone():
     table = '<table id="a" class="other"><tr></tr></table>'
     assert tables.wrap_tables(table) == table

@@ -318,8 +318,17 @@ def test_terms_are_explained_where_they_are_used(articles):
     assert len(terms) > 40 and all(text.endswith(".") for text in terms.values())
     explained = [tag for page in articles if page.startswith("chapters/") for tag in articles[page].find_all("abbr")]
     assert {tag["title"] for tag in explained} <= set(terms.values())
-    assert {"HBM", "warps", "Shared memory"} <= {tag.get_text() for tag in explained}
-    assert not [tag for article in articles.values() for tag in article.select(":is(h1, h2, h3, h4, h5, h6) abbr")]
+    assert {"HBM", "warps", "Decode"} <= {tag.get_text() for tag in explained}
+    for page, article in articles.items():
+        assert not article.select(":is(h1, h2, h3, h4, h5, h6, a) abbr"), page
+        titles = [tag["title"] for tag in article.find_all("abbr")]
+        assert len(titles) == len({*titles}), f"{page}: explained twice"
+
+
+def test_a_term_is_explained_where_it_is_first_read_and_folded_only_if_it_is_nowhere_else():
+    a, b = (f'<abbr title="{term}.">{term}</abbr>' for term in "AB")
+    html = f"<h2>{a}</h2><details>{a} {b} {b}</details><a>{a}</a>{a}s{a}"
+    assert glossary.explain_once(html) == f"<h2>A</h2><details>A {b} B</details><a>A</a>{a}sA"
 
 
 def test_every_snippet_and_every_figure_is_used_by_a_page():

@@ -65,7 +65,8 @@ def test_the_focus_shows_a_title(page):
     assert button.get_attribute("title") == name
 
 
-def test_titles_cost_a_page_no_listeners(page):
+def test_titles_cost_a_page_no_listeners(visit):
+    page = visit(f"{CHAPTER}notes/")  # it has more numbers than any other
     page.wait_for_load_state("networkidle")
     devtools = page.context.new_cdp_session(page)
     devtools.send("Performance.enable")

@@ -120,16 +120,18 @@ class Fences:
         cells = self.reader.snippet(name).code
         if tag not in cells:
             raise self.page.error_at_fence("run", mark, f"{mark}: {path} has no cell {tag}; it has {', '.join(cells)}")
-        record, ran = self.recorded(name)
+        record = self.recorded(name)
         code = Markup(highlighted(cells[tag], md, {**options, "title": f"{path} · {tag}"}))
         if record and not record.earlier and record.sources.get(tag) != cells[tag]:
             code += outputs.changed_html()
         printed = outputs.cell_html(record, name, tag)
-        return Markup('<div class="hb-run"><div data-quote="{}">{}</div>{}{}</div>').format(mark, code, printed, ran)
+        return Markup('<div class="hb-run"><div data-quote="{}">{}</div>{}{}</div>').format(
+            mark, code, printed, self.ran({name: record})
+        )
 
     def snippet_notes(self, name: str) -> str:
         """Returns what the page of a snippet says of it: what to download, where it ran, how to run it."""
-        ran = outputs.ran_html(self.try_read(name), name)
+        ran = outputs.ran_html({name: self.try_read(name)})
         how = outputs.from_scratch_html(name, self.repository, self.reader.snippet(name).in_ranks)
         return outputs.downloads_html(name) + ran + how
 
@@ -143,15 +145,14 @@ class Fences:
             )
         chart = figures.load(name, self.reader.root)
         drawing, snippets = chart.draw(self.reader)
-        drawn_from = [self.recorded(snippet) for snippet in snippets]
+        drawn_from = {snippet: self.recorded(snippet) for snippet in snippets}
         noted = Markup('<p class="hb-note">{}</p>').format(note) if note else ""
         with self.newest.track_reads():
             alternative = facts.fill(chart.alternative, chart.chapter)
         if drawing:
-            ran = outputs.EMPTY.join(ran for _, ran in drawn_from)
-            body = outputs.plot_html(drawing, alternative) + noted + ran
+            body = outputs.plot_html(drawing, alternative) + noted + self.ran(drawn_from)
         else:
-            lacking = outputs.EMPTY.join(ran for record, ran in drawn_from if not record)
+            lacking = self.ran({name: None for name, record in drawn_from.items() if not record})
             body = lacking + outputs.alternative_html(alternative) + noted
         return Markup('<figure class="hb-figure" id="figure-{}"><figcaption>{}</figcaption>{}</figure>').format(
             name, caption, body
@@ -174,7 +175,7 @@ class Fences:
         for setting, text in (word.split("=", 1) for word in words):
             if text.startswith(VALUE):
                 snippet, text = self.column(name, text.removeprefix(VALUE))
-                ran[snippet] = self.recorded(snippet)[1]
+                ran[snippet] = self.recorded(snippet)
             if text:
                 state[setting] = text
         return Markup(
@@ -185,7 +186,7 @@ class Fences:
             json.dumps(state),
             Markup(self.pieces.draw_state(name, state)),
             outputs.EMPTY.join(Markup("<span>{}</span>").format(part) for part in caption.split(" | ")),
-            outputs.EMPTY.join(ran.values()),
+            self.ran(ran),
         )
 
     def column(self, piece: str, text: str) -> tuple[str, str]:
@@ -202,7 +203,8 @@ class Fences:
 
     @fence()
     def record(self, name: str, options: dict, md) -> str:
-        record, ran = self.recorded(name)
+        record = self.recorded(name)
+        ran = self.ran({name: record})
         if not record:
             return Markup('<div class="hb-record">{}</div>').format(ran)  # so the field above the tables finds it too
         tables = outputs.EMPTY.join(map(outputs.folded_table_html, record.tables()))
@@ -275,11 +277,13 @@ class Fences:
             raise self.page.error_at_mark(words, name, why)
         return outputs.source_of_number(record)
 
-    def recorded(self, name: str) -> tuple[records.Record | None, str]:
-        """Returns the record of a snippet, None if it has never run, and what the page says of its run."""
+    def recorded(self, name: str) -> records.Record | None:
+        """Returns the record of a snippet that the page shows, None if it has never run."""
         self.page.shown_snippets.add(name)
-        record = self.try_read(name)
-        return record, outputs.ran_html(record, name, self.page.url_of(name))
+        return self.try_read(name)
+
+    def ran(self, runs: dict[str, records.Record | None]) -> str:
+        return outputs.ran_html(runs, self.page.url_of)
 
     def try_read(self, name: str) -> records.Record | None:
         try:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from datetime import date
 
 from markupsafe import Markup
@@ -117,14 +118,27 @@ def alternative_html(text: str) -> Markup:
     return Markup('<p class="hb-alternative">{}</p>').format(text)
 
 
-def ran_html(record: Record | None, name: str, url: str | None = None) -> Markup:
-    """Returns where and when a snippet ran, marked if that's an earlier run; or that it has never run, and how to.
+def ran_html(runs: dict[str, Record | None], url_of: Callable[[str], str] | None = None) -> Markup:
+    """Returns where and when snippets ran, in one line; or that one has never run, and how to run it.
 
-    url: where the snippet's page is, if that isn't the page itself
+    runs: the record of each snippet   url_of: says where its page is, unless that's the page itself
     """
-    if not record:
-        return notice_html(f"{name} has never run on a GPU. {how_to_run(name)}")
-    return behind_html(record) + provenance_html(record.provenance, name, url, earlier=record.earlier)
+    lacking = [
+        notice_html(f"{name} has never run on a GPU. {how_to_run(name)}") for name, ran in runs.items() if not ran
+    ]
+    there = {name: ran for name, ran in runs.items() if ran}
+    if not there:
+        return EMPTY.join(lacking)
+    verb = "an earlier run" if any(record.earlier for record in there.values()) else "measured"
+    days: dict[str, dict[str, None]] = {}
+    for record in there.values():
+        days.setdefault(short_machine_name(record.provenance), {})[day_text(record.provenance)] = None
+    places = "; ".join(f"on {machine}, {' and '.join(each)}" for machine, each in days.items())
+    software = [
+        software_html(record.provenance, name, url_of and url_of(name), record.earlier)
+        for name, record in there.items()
+    ]
+    return EMPTY.join([*lacking, *map(behind_html, there.values()), folded_html(f"{verb} {places}", software)])
 
 
 def behind_html(record: Record) -> Markup:
@@ -150,21 +164,38 @@ def day_text(ran: dict) -> str:
     return f"{day.day} {day:%B %Y}"
 
 
-def provenance_html(ran: dict, name: str, url: str | None = None, earlier: bool = False) -> Markup:
-    """Returns one line, the machine and the day, which opens to its software.
+def short_machine_name(ran: dict) -> str:
+    """Returns the machine as it's said: "an H200"."""
+    name = machine_name(ran).replace("NVIDIA ", "")
+    return f"{'an' if name[0] in 'AHL' else 'a'} {name}" if "gpus" not in ran else name
+
+
+def provenance_html(ran: dict, name: str) -> Markup:
+    """Returns one line, what ran where and when, which opens to its software."""
+    return folded_html(f"{name} ran on {machine_name(ran)}, {day_text(ran)}", [software_html(ran)])
+
+
+def folded_html(line: str, software: list[Markup]) -> Markup:
+    return Markup('<div class="hb-provenance"><details><summary>{}</summary>{}</details></div>').format(
+        line, EMPTY.join(software)
+    )
+
+
+def software_html(ran: dict, snippet: str = "", url: str | None = None, earlier: bool = False) -> Markup:
+    """Returns with what a run was made, and of a snippet where it ran, and its command if its page is another.
 
     url: where the snippet's page is, if that isn't the page itself   earlier: it's one of snippets/earlier
     """
-    title = Markup('<a href="{}">{}</a>').format(url, name) if url else name
-    return Markup(
-        '<div class="hb-provenance">{} <details><summary>{} on {}, {}</summary>'
-        "<p>torch {} · triton {} · CUDA {} · driver {} · Python {} · commit {}</p></details></div>"
-    ).format(
-        title,
-        "an earlier run" if earlier else "ran",
-        machine_name(ran),
-        day_text(ran),
-        *(ran[key] for key in ("torch", "triton", "cuda", "driver", "python", "commit")),
+    text = Markup("torch {} · triton {} · CUDA {} · driver {} · Python {} · commit {}").format(
+        *(ran[key] for key in ("torch", "triton", "cuda", "driver", "python", "commit"))
+    )
+    if not snippet:
+        return Markup("<p>{}</p>").format(text)
+    where = f"{'an earlier run' if earlier else 'ran'} on {machine_name(ran)}, {day_text(ran)}"
+    if not url:
+        return Markup("<p>{} {}: {}</p>").format(snippet, where, text)
+    return Markup('<p><a href="{}">{}</a> {}: {} · <code>make run SNIPPET={}</code></p>').format(
+        url, snippet, where, text, snippet
     )
 
 

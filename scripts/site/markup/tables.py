@@ -15,6 +15,8 @@ CELL = re.compile(r"<(t[hd])\b([^>]*)>(.*?)(?=</\1>)", re.DOTALL)
 TAG = re.compile(r"<[^>]*>")
 # A number, with a sign before it or a unit behind; a dash stands for one that there is not.
 NUMBER = re.compile(r"[−+±-]?(?=[.,\d])[\d,]*\.?\d*(?:·10\S+)?(?:[\s\u00a0]?(?:%|[a-zA-Zµ/]{1,7}|×))?|[–-]?")  # noqa: RUF001
+EQUATION = re.compile(r"\d[\d.,]*(?: [·/+−] \d[\d.,]*)+ (?==)(= \d[\d.,]*)")  # noqa: RUF001
+SHORT = 16  # characters, of an equation in which no line ends
 WRAPPER = '<div class="md-typeset__scrollwrap"><div class="md-typeset__table">{}</div></div>'
 
 
@@ -26,7 +28,7 @@ def wrap_tables(html: str) -> str:
 def wrap_table(match: re.Match) -> str:
     attributes, rows = match["attributes"], match["rows"]
     if "class=" not in attributes:
-        rows = add_headings(rows) if is_in_by_hand_callout(match.string[: match.start()]) else rows
+        rows = add_headings(rows) if is_in_by_hand_callout(match.string[: match.start()]) else hold_equations(rows)
         return WRAPPER.format(f'<table class="hb-grid"{attributes}>{mark_columns(rows, numeric_columns(rows))}</table>')
     if "hb-grid" not in attributes:
         return match[0]
@@ -52,6 +54,18 @@ def add_headings(rows: str) -> str:
         return re.sub(r"\[[^][<]*\]", lambda vector: vector[0].replace(" ", "\u00a0"), cells_of_row)
 
     return ROW.sub(cells, rows)
+
+
+def hold_equations(rows: str) -> str:
+    """``rows`` in which no line ends in a short equation, or behind the sign of a longer one."""
+
+    def held(equation: re.Match) -> str:
+        together = equation[0] if len(equation[0]) <= SHORT else equation[1]
+        return equation[0].replace(together, f'<span class="hb-held">{together}</span>')
+
+    return "".join(
+        part if part.startswith("<") else EQUATION.sub(held, part) for part in re.split(f"({TAG.pattern})", rows)
+    )
 
 
 def numeric_columns(rows: str) -> set[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-HEADING = re.compile(r"<(h[1-6])\b.*?</\1>", re.DOTALL)
+TAG = re.compile(r'<abbr title="([^"]*)">(.*?)</abbr>|<(/?)(details|a|h[1-6])\b', re.DOTALL)
 TERM = re.compile(r"^(\S.*)\n:   (.+)$", re.MULTILINE)
 
 
@@ -35,6 +35,21 @@ def abbreviations(docs: Path) -> str:
     return "\n\n".join(lines)  # a block each: of a block of many, the rest is gone through again for each
 
 
-def remove_abbreviations_in_headings(html: str) -> str:
-    """``html`` without explanations inside headings, which say where one is and are no place to stop at a word."""
-    return HEADING.sub(lambda heading: re.sub("</?abbr[^>]*>", "", heading[0]), html)
+def explain_once(html: str) -> str:
+    """``html`` with each term explained once, where it's first read.
+
+    That's not in a heading or a link, and in what is folded only if it's nowhere else.
+    """
+    first: dict[str, int] = {}
+    folded: dict[str, int] = {}
+    inside: list[str] = []
+    for tag in TAG.finditer(html):
+        explanation, _, end, name = tag.groups()
+        if end:
+            inside.remove(name)
+        elif name:
+            inside.append(name)
+        elif {*inside} <= {"details"}:
+            (folded if inside else first).setdefault(explanation, tag.start())
+    kept = {*(folded | first).values()}
+    return TAG.sub(lambda tag: tag[2] if tag[2] is not None and tag.start() not in kept else tag[0], html)

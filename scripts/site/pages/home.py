@@ -123,7 +123,7 @@ def race_setting(reader: Reader) -> str:
 def race_provenance(reader: Reader) -> Markup:
     """On which machine and when, with its software."""
     record = race_record(reader)
-    return outputs.ran_html(record, RACE_SNIPPET, f"snippets/{RACE_SNIPPET}/") if record else EMPTY
+    return outputs.ran_html({RACE_SNIPPET: record}, "snippets/{}/".format) if record else EMPTY
 
 
 def race_picture(reader: Reader) -> Markup:

@@ -75,7 +75,7 @@ def html(chart: ChartSettings, reader: Reader, library: dict[str, ModuleType]) -
         [row for d in HEAD_DIMS for row in rows_of_head_dim(runs[panel.snippet], panel, d)] for panel in chart.panels
     ]
     summary = ratio_table(chart, rows_of_panels)
-    ran = "".join(outputs.ran_html(record, name, f"../snippets/{name}/") for name, record in runs.items())
+    ran = outputs.ran_html(runs, "../snippets/{}/".format)
     panels = f'<div class="hb-panels" data-search-exclude>{tables}{summary}</div>'
     return f'<figure class="hb-peers" id="peers"><figcaption>{chart.caption}</figcaption>{panels}{ran}</figure>'
 

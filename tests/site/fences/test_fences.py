@@ -109,10 +109,24 @@ def test_run_shows_the_cell_what_it_left_and_where_it_ran(renderer):
     assert code.get_text() == 'print("a < b")\n' and printed.get_text() == "a < b"
     assert texts(page, "th", "td") == [["n", "time  ms", "note"], ["1", "0.25", ""], ["2", "0.5", "a < b"]]
     (ran,) = page.find_all(class_="hb-provenance")
-    assert ran.find("a", recursive=False)["href"] == "../../snippets/first/"
-    assert not ran.summary.find("a")  # a control within a control
-    assert ran.summary.get_text() == "ran on NVIDIA H100, 1 November 2026" and not ran.details.has_attr("open")
-    assert ran.p.get_text() == "torch 2 · triton 3 · CUDA 13.0 · driver 1 · Python 3.12 · commit 0123abcd"
+    assert ran.p.a["href"] == "../../snippets/first/" and not ran.summary.find("a")  # a control within a control
+    assert ran.summary.get_text() == "measured on an H100, 1 November 2026" and not ran.details.has_attr("open")
+    assert ran.p.get_text() == (
+        "first ran on NVIDIA H100, 1 November 2026: torch 2 · triton 3 · CUDA 13.0 · driver 1 · Python 3.12"
+        " · commit 0123abcd · make run SNIPPET=first"
+    )
+
+
+def test_runs_share_a_line_which_names_each_machine_and_each_day_once(renderer):
+    later, other = (renderer.record.provenance | change for change in ({"date": "2026-11-03"}, {"gpu": "NVIDIA B200"}))
+    runs = {name: replace(renderer.record, provenance=ran) for name, ran in (("b", later), ("c", other), ("d", later))}
+    html = outputs.ran_html({"a": renderer.record, **runs, "never": None})
+    page = BeautifulSoup(html, "html.parser")
+    assert page.summary.get_text() == (
+        "measured on an H100, 1 November 2026 and 3 November 2026; on a B200, 1 November 2026"
+    )
+    assert [line.get_text().partition(" ran ")[0] for line in page.select(".hb-provenance p")] == ["a", "b", "c", "d"]
+    assert page.find(class_="hb-notice").get_text().startswith("never has never run")
 
 
 def test_a_figure_has_caption_plot_alternative_note_and_where_it_ran(renderer):
@@ -138,7 +152,7 @@ def test_an_output_that_no_page_can_show_stops_the_build(renderer):
 def test_record_shows_every_table_folded_and_its_command(renderer):
     page = renderer.render(RECORD)
     assert page.find(class_="hb-folded").summary.get_text() == "times: 2 rows n, time, note"
-    assert page.find("code").get_text() == ".venv/bin/python -m scripts.records first"
+    assert page.select_one(".hb-record > p code").get_text() == ".venv/bin/python -m scripts.records first"
     renderer.record = record_of()
     assert "It prints text alone." in renderer.render(RECORD).get_text()
 
@@ -200,7 +214,7 @@ def test_a_cell_whose_text_is_not_the_recorded_one_is_marked(renderer, recorded,
 
 
 def test_an_unchecked_page_shows_the_earlier_record(renderer):
-    for is_unchecked, says in ((True, "an earlier run on NVIDIA H100"), (False, "ran on")):
+    for is_unchecked, says in ((True, "an earlier run on an H100"), (False, "measured on an")):
         page = renderer.render(RUN, is_unchecked)
         assert page.find(class_="hb-provenance").summary.get_text().startswith(says)
 
