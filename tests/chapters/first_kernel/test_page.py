@@ -111,8 +111,8 @@ def test_the_page_has_the_clocks_that_the_units_work():
     assert H200["fp32 lanes"].value == worked.FP32_FLOP_PER_CLOCK
     (l2,) = plot.rows_with(records.table("l2_speed", "sizes"), size=16)
     l2_bytes, hbm_bytes = map(worked.bytes_in_a_clock, (1e12 * l2["speed"], H200["hbm bandwidth"].value))
-    assert f"[{l2_bytes:.0f} bytes](../../snippets/l2_speed.ipynb) a clock | 512 / {l2_bytes:.0f} = " in page
-    assert f": {hbm_bytes:.0f} bytes a clock | 2 / {hbm_bytes:.0f} = " in page
+    assert f"[{l2_bytes:.0f} bytes](../../snippets/l2_speed.ipynb) | 512 / {l2_bytes:.0f} = " in page
+    assert f"| {hbm_bytes:.0f} bytes | 2 / {hbm_bytes:.0f} = " in page
     assert f"= **{worked.LSU_CLOCKS} clocks** |" in page and f"= **{worked.alu_clocks(4):.0f} clocks** |" in page
     (alone,) = plot.rows_with(records.table("how_many_programs", "times"), programs=1)
     pair = alone["time"] * worked.GIGAHERTZ * 1e6 / worked.SHAPE[-1]
