@@ -33,12 +33,12 @@ def draw_correctness(board: Board) -> None:
     errors = {row["form"]: row for row in records.table("first_kernel", "errors")}
     one_key, zeros = errors["one_key"], errors["one_head_of_zeros"]
     used, over = f"{one_key['of_budget']:.2f}", f"{zeros['of_budget']:,.0f}"
-    theirs, budget = budget_of_zeros()
+    largest = {form: row["largest"] for form, row in errors.items()}
     board.step(
-        f"{TESTED_HEADS} strokes for {TESTED_HEADS} heads, one of them crossed out: zeros. The "
-        f"mean error is {zeros['mean']:.4f}. In millionths, the largest error of PyTorch's own in this head, "
-        f"{theirs}, and the budget: 1.5 · {theirs} = {budget}. The zeros' largest is "
-        f"{millionths(zeros['largest']):,}, {over} budgets, REJECTED. Ours needs {used} of its budget and passes."
+        f"{TESTED_HEADS} strokes for {TESTED_HEADS} heads, one of them crossed out: zeros. The mean error is "
+        f"{zeros['mean']:.4f}. The budget: 1.5 times PyTorch's largest error, {largest['pytorch']:.5f}. The zeros' "
+        f"largest is {zeros['largest']:.2f}, {over} budgets, REJECTED. Ours is {one_key['largest']:.5f}, {used} "
+        "budgets, and passes."
     )
     board.erase(keep=STAYS)
     for i in range(TESTED_HEADS):
@@ -49,29 +49,16 @@ def draw_correctness(board: Board) -> None:
     board.write(x, 62, "zeros", 0.85)
     board.write(LEFT, 94, f"mean  {zeros['mean']:.4f}", 0.95, at="left")
     with board.withhold():
-        board.write(LEFT, 124, f"PyTorch  {theirs} millionths", 0.95, at="left")
+        board.write(LEFT, 130, f"budget  1.5 · {largest['pytorch']:.5f}", 0.95, at="left")
     with board.withhold():
-        board.write(LEFT, 152, f"budget  1.5 · {theirs} = {budget}", 0.95, at="left")
+        board.write(LEFT, 168, f"zeros  {zeros['largest']:.2f}", 0.95, at="left")
     with board.withhold():
-        board.write(LEFT, 186, f"zeros  {millionths(zeros['largest']):,}", 0.95, at="left")
+        board.write(190, 168, f"= {over} budgets", 0.95, at="left")
+        board.write(466, 168, zeros["verdict"], 0.9, at="right")
     with board.withhold():
-        board.write(190, 186, f"= {over} budgets", 0.95, at="left")
-        board.write(466, 186, zeros["verdict"], 0.9, at="right")
-    with board.withhold():
-        board.write(LEFT, 218, "ours", 0.95, at="left")
-        board.write(190, 218, f"{used} budgets", 0.95, at="left")
-        board.write(466, 218, one_key["verdict"], 0.9, at="right")
-
-
-def budget_of_zeros() -> tuple[int, int]:
-    """Returns PyTorch's largest error in the head that was made zeros, and one and a half times that, in millionths."""
-    (zeros,) = [row for row in records.table("first_kernel", "errors") if row["form"] == "one_head_of_zeros"]
-    budget = zeros["largest"] / zeros["of_budget"]
-    return millionths(budget / 1.5), millionths(budget)
-
-
-def millionths(number: float) -> int:
-    return round(1e6 * number)
+        board.write(LEFT, 208, f"ours  {one_key['largest']:.5f}", 0.95, at="left")
+        board.write(190, 208, f"= {used} budgets", 0.95, at="left")
+        board.write(466, 208, one_key["verdict"], 0.9, at="right")
 
 
 def draw_slow(board: Board) -> None:
