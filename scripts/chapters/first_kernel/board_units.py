@@ -134,53 +134,28 @@ def bar_y(warps: int, bar: str) -> int:
     return TITLE_YS[warps] + BAR_GAP * (1 + ("time", "LSU", "ALU").index(bar)) + (4 if warps == 1 else 0)
 
 
-def draw_passes(board: Board) -> None:
-    passes, alu, time = worked.alu_clocks(0), worked.alu_clocks(4), measured_clocks()[4, "as_taught"]
-    factors = (
-        ("2", "passes"),
-        (f"· {worked.SHAPE[-1]}", "places"),
-        (f"· {worked.PLACE_INSTRUCTIONS}", "a place"),
-        (f"/ {worked.LANES}", "at once"),
-        (f"/ {worked.ALU_PER_CLOCK}", "a clock"),
-    )
-    loops = f"4 · {worked.LOOP_INSTRUCTIONS} / {worked.ALU_PER_CLOCK} = {alu - passes:.0f}"
-    said = " ".join(f"{number} ({name})" for number, name in factors)
-    board.step(
-        f"Three bars on one scale for the clocks of a pair, with four warps: the time, filled, {time:.0f}; LSU, "
-        f"hollow, {worked.LSU_CLOCKS}; ALU, hollow, {passes:.0f} + {alu - passes:.0f} = {alu:.0f}. Below, how the "
-        f"ALU's are worked out: {said} = {passes:.0f}, and for the loops of four warps {loops}."
-    )
-    board.erase(keep=STAYS)
-    with board.group("four warps"):
-        board.write(14, TITLE_YS[4], "4 warps", 0.9, at="left")
-        draw_time(board, 4, "as_taught", name=True)
-        draw_unit(board, 4, "as_taught", "LSU", worked.LSU_CLOCKS, name=True)
-    with board.withhold():
-        draw_factors(board, (30, 98, 188), factors[:3])
-    with board.withhold():
-        draw_factors(board, (288, 376), factors[3:])
-        board.write(420, PASSES_Y, f"= {passes:.0f}", 0.95, at="left")
-    with board.withhold():
-        board.write(14, PASSES_Y + 52, f"+ 4 warps:  {loops}", 0.9, at="left")
-    with board.withhold(), board.group("four warps"):
-        draw_unit(board, 4, "as_taught", "ALU", alu, f"{passes:.0f} + {alu - passes:.0f} = {alu:.0f}", name=True)
-
-
 def draw_less_work(board: Board) -> None:
     times, within, one = measured_clocks(), worked.SUM_STEPS[0], worked.load_store_clocks(1)
     passes, shorter = worked.alu_clocks(0), worked.alu_clocks(0, instructions=worked.CHEAPER_PLACE_INSTRUCTIONS)
-    cheaper = {warps: worked.cheaper_alu_clocks(warps) for warps in (4, 1)}
-    sums = {warps: f"{shorter:.0f} + {alu - shorter:.0f} = {alu:.0f}" for warps, alu in cheaper.items()}
-    alone = f"{passes:.0f} + {worked.alu_clocks(1) - passes:.0f} = {worked.alu_clocks(1):.0f}"
+    alu, cheaper = ({warps: of(warps) for warps in (4, 1)} for of in (worked.alu_clocks, worked.cheaper_alu_clocks))
+    alu_sums = {warps: f"{passes:.0f} + {clocks - passes:.0f} = {clocks:.0f}" for warps, clocks in alu.items()}
+    sums = {warps: f"{shorter:.0f} + {clocks - shorter:.0f} = {clocks:.0f}" for warps, clocks in cheaper.items()}
     board.step(
-        f"Four groups of three bars, on one scale: time, LSU, ALU. Four warps as before: {times[4, 'as_taught']:.0f}, "
-        f"{worked.LSU_CLOCKS}, {worked.alu_clocks(4):.0f}. Beside it a cheaper pass: {times[4, 'cheaper']:.0f}, "
+        f"Four groups of three bars, on one scale: time, LSU, ALU. Four warps: {times[4, 'as_taught']:.0f}, "
+        f"{worked.LSU_CLOCKS}, {alu_sums[4]}. Beside it a cheaper pass: {times[4, 'cheaper']:.0f}, "
         f"{worked.LSU_CLOCKS}, {sums[4]}. Below, one warp, with tickets for key, row and loads, {within} + {within} + "
-        f"2 = {one}: {times[1, 'as_taught']:.0f}, {one}, {alone}. Beside it, one warp with the cheaper pass: "
+        f"2 = {one}: {times[1, 'as_taught']:.0f}, {one}, {alu_sums[1]}. Beside it, one warp with the cheaper pass: "
         f"{times[1, 'cheaper']:.0f}, {one}, {sums[1]}."
     )
-    board.erase(keep=(*STAYS, "four warps"))
+    board.erase(keep=STAYS)
+    board.write(14, TITLE_YS[4], "4 warps", 0.9, at="left")
+    draw_time(board, 4, "as_taught", name=True)
+    draw_unit(board, 4, "as_taught", "LSU", worked.LSU_CLOCKS, name=True)
+    draw_passes(board, passes, alu[4])
     with board.withhold():
+        draw_unit(board, 4, "as_taught", "ALU", alu[4], alu_sums[4], name=True)
+    with board.withhold():
+        board.erase_with_answer("passes")
         board.write(COLUMN_XS["cheaper"], TITLE_YS[4], "cheaper pass", 0.9, at="left")
         draw_unit(board, 4, "cheaper", "LSU", worked.LSU_CLOCKS)
         draw_unit(board, 4, "cheaper", "ALU", cheaper[4], sums[4])
@@ -188,17 +163,36 @@ def draw_less_work(board: Board) -> None:
         draw_time(board, 4, "cheaper")
     with board.withhold():
         board.write(14, TITLE_YS[1], "1 warp", 0.9, at="left")
-        draw_tickets(board, 106, TITLE_YS[1], within, within)
+        draw_tickets(board, 102, TITLE_YS[1], within, within)
         draw_unit(board, 1, "as_taught", "LSU", one, name=True)
     with board.withhold():
         draw_time(board, 1, "as_taught", name=True)
     with board.withhold():
-        draw_unit(board, 1, "as_taught", "ALU", worked.alu_clocks(1), alone, name=True)
+        draw_unit(board, 1, "as_taught", "ALU", alu[1], alu_sums[1], name=True)
     with board.withhold():
         draw_unit(board, 1, "cheaper", "LSU", one)
         draw_unit(board, 1, "cheaper", "ALU", cheaper[1], sums[1])
     with board.withhold():
         draw_time(board, 1, "cheaper")
+
+
+def draw_passes(board: Board, passes: float, alu: float) -> None:
+    """How the ALU's clocks are worked out; wiped once that's done."""
+    factors = (
+        ("2", "passes"),
+        (f"· {worked.SHAPE[-1]}", "places"),
+        (f"· {worked.PLACE_INSTRUCTIONS}", "a place"),
+        (f"/ {worked.LANES}", "at once"),
+        (f"/ {worked.ALU_PER_CLOCK}", "a clock"),
+    )
+    with board.withhold(), board.group("passes"):
+        draw_factors(board, (30, 98, 188), factors[:3])
+    with board.withhold(), board.group("passes"):
+        draw_factors(board, (288, 376), factors[3:])
+        board.write(420, PASSES_Y, f"= {passes:.0f}", 0.95, at="left")
+    with board.withhold(), board.group("passes"):
+        loops = f"4 · {worked.LOOP_INSTRUCTIONS} / {worked.ALU_PER_CLOCK} = {alu - passes:.0f}"
+        board.write(14, PASSES_Y + 52, f"+ 4 warps:  {loops}", 0.9, at="left")
 
 
 def draw_factors(board: Board, xs: tuple[int, ...], factors: tuple[tuple[str, str], ...]) -> None:
