@@ -114,7 +114,7 @@ def draw_pairs(board: Board) -> None:
     draw_unit_bar(board, UNIT_YS[0], 1)
     board.write(UNIT_X + UNIT_WIDTH + 10, UNIT_YS[0], f"{clocks:.0f}", 0.95, at="left")
     with board.withhold():
-        board.write(466, 150, "work / speed", 1.0, at="right")
+        board.write(466, 142, "work / speed", 1.0, at="right")
     for y, (work, speed), unit_clocks in zip(
         UNIT_YS[1:], (products, memory), (worked.FP32_CLOCKS, sent / a_clock), strict=True
     ):

@@ -102,8 +102,8 @@ def draw_load_store_unit(board: Board) -> None:
         board.line((COUNTS_X - 18, 148), (COUNTS_X + 18, 148))
         board.write(COUNTS_X, 162, str(sum(steps)), 0.95)
     with board.withhold():
-        board.write(14, 190, f"{places} / {threads} = {places // threads}", 0.85, at="left")
-        board.grid(156, 181, 1, places // threads, 18, 18)
+        board.write(14, 184, f"{places} / {threads} = {places // threads}", 0.85, at="left")
+        board.grid(156, 175, 1, places // threads, 18, 18)
     with board.withhold():
         draw_tickets(board, 26, 226, sum(steps), sum(steps))
         for warp in range(worked.WARPS):
