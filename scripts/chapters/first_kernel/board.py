@@ -15,11 +15,10 @@ from scripts.chapters.first_kernel.board_suspects import (
     STAYS,
     draw_correctness,
     draw_cure,
-    draw_load_store_unit,
     draw_pairs,
     draw_slow,
 )
-from scripts.chapters.first_kernel.board_warps import draw_bill
+from scripts.chapters.first_kernel.board_units import draw_less_work, draw_load_store_unit, draw_program
 from scripts.chapters.first_kernel.worked import (
     BLOCK,
     LENGTH,
@@ -55,7 +54,7 @@ def board() -> Board:
         draw_slow,
         draw_pairs,
         draw_load_store_unit,
-        draw_bill,
+        draw_less_work,
         draw_cure,
     ):
         step(board)
@@ -263,35 +262,3 @@ def draw_padding(board: Board) -> None:
         board.write(RESULT_X, WRONG_SHARES_Y, "for nobody", 0.8, at="left")
     with board.withhold():
         draw_output(board, WRONG_OUTPUT_Y, wrong)
-
-
-def draw_program(board: Board) -> None:
-    warps, lanes = worked.WARPS, worked.LANES
-    board.step(
-        f"One program: {warps} boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each multiplies one "
-        "number of the key. Shuffles fold a warp's products to one sum; an arrow leads from each warp into shared "
-        "memory, 4 in; below it a dashed line, the barrier, and across it an arrow to a box that adds the four. At the "
-        "foot, to stay: they talk."
-    )
-    board.erase(keep=STAYS)
-    middles = [68 + 114 * warp for warp in range(warps)]
-    for x in middles:
-        board.box(x - 50, 40, 100, 30, str(lanes))
-    with board.withhold():
-        board.write(240, 20, f"{warps} · {lanes} = {warps * lanes} threads", 0.95)
-    with board.withhold():
-        for x in middles:
-            for side in (-1, 1):
-                board.arrow(x + 50 * side, 88, x + 8 * side, 88)
-        board.write(middles[0], 108, "shuffle", 0.85)
-    with board.withhold():
-        for x in middles:
-            board.arrow(x + 40, 100, x + 40, 136)
-        board.box(18, 140, 442, 26, f"shared memory: {warps} in", 0.95)
-    with board.withhold():
-        board.line((18, 184), (380, 184), dashed=True)
-        board.write(466, 184, "barrier", 0.9, at="right")
-        board.arrow(middles[0], 168, middles[0], 203)
-        board.box(18, 206, 100, 26, f"adds {warps}", 0.95)
-        with board.group("talk"):
-            board.write(468, FOOT + 15, "they talk", 0.75, at="right")

@@ -82,10 +82,33 @@ def test_a_pair_takes_as_long_with_four_warps_as_the_chapter_says():
     assert worked.load_store_clocks(worked.WARPS) == worked.LSU_CLOCKS
 
 
-def test_with_eight_warps_there_are_twice_the_instructions_and_it_takes_nearly_twice_as_long():
-    assert worked.load_store_clocks(8) == 8 * 25 == 200
-    times = {row["warps"]: row["median"] for row in plot.rows_with(records.table("how_many_warps", "times"), n=512)}
-    assert 1.8 < times[8] / times[worked.WARPS] < 2 < 200 / worked.LSU_CLOCKS < 2.1
+def test_a_profiler_counts_what_is_left_to_do():
+    """A cheaper pass takes work from the ALU alone, one warp takes it from the LSU, and time follows the busiest."""
+    rows = {
+        (row["warps"], row["form"]): row for row in plot.rows_with(records.table("cheaper_passes", "clocks"), n=512)
+    }
+    for (warps, form), row in rows.items():
+        alu = worked.cheaper_alu_clocks(warps) if form == "cheaper" else worked.alu_clocks(warps)
+        assert alu == pytest.approx(row["alu"], rel=0.03)
+        assert worked.load_store_clocks(warps) == pytest.approx(row["lsu"], rel=0.01)
+    times = {setting: round(row["all"]) for setting, row in rows.items()}
+    four, four_cheaper, one, one_cheaper = (times[w, f] for w in (4, 1) for f in ("as_taught", "cheaper"))
+    assert four_cheaper == four  # as said, without a tolerance
+    assert four / 8 < 16 < one < four / 2 and one_cheaper < 0.9 * one
+    issue = [rows[4, form]["issue"] for form in ("cheaper", "as_taught")]
+    assert issue[0] / issue[1] == pytest.approx(7 / 8, abs=0.01)
+    (before,) = plot.rows_with(records.table("what_limits", "clocks"), n=512, warps=4, head_dim=worked.HEAD_DIM)
+    assert round(before["all"]) == four  # two steps of the board have the one, two the other
+
+
+def test_the_room_finds_the_budgets_that_are_counted():
+    sheet = (ROOT / "docs" / "chapters" / "first-kernel" / "sheet.md").read_text(encoding="utf-8")
+    errors = {row["form"]: row for row in records.table("first_kernel", "errors")}
+    budget = 1.5 * errors["pytorch"]["largest"]
+    assert f"[Wait: {budget:.5f}. Write budget" in sheet
+    zeros, ours = errors["one_head_of_zeros"], errors["one_key"]
+    assert 900 < zeros["largest"] / budget < 1100 < zeros["of_budget"]  # a head where PyTorch is closer
+    assert ours["largest"] / budget == pytest.approx(ours["of_budget"]) == pytest.approx(2 / 3)
 
 
 def test_a_profiler_counts_the_instructions_that_are_predicted():

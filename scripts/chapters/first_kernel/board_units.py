@@ -1,0 +1,224 @@
+"""Board 5's units: how threads talk, what a pair takes the LSU and the ALU, and what happens if one has less to do."""
+
+from __future__ import annotations
+
+from scripts import records
+from scripts.chapters.board import Board
+from scripts.chapters.first_kernel import worked
+from scripts.chapters.first_kernel.board_suspects import FOOT, STAYS
+
+TREE_YS, COUNTS_X = (32, 66, 100, 134), 196  # the levels of a sum, and where their instructions are counted
+WALL_X = 352  # the load-store unit is a gap in it
+NAME_X, CLOCK_WIDTH = 50, 1.0  # where the names of the bars end; pixels of a clock
+COLUMN_XS = {"as_taught": 58, "cheaper": 292}  # where its bars begin
+TITLE_YS = {4: 22, 1: 140}  # by the warps of a program
+BAR_GAP = 20
+PASSES_Y = 166  # how their clocks are worked out
+
+
+def draw_program(board: Board) -> None:
+    warps, lanes = worked.WARPS, worked.LANES
+    board.step(
+        f"One program: {warps} boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each multiplies one "
+        "number of the key. Shuffles fold a warp's products to one sum; an arrow leads from each warp into shared "
+        "memory, 4 in; below it a dashed line, the barrier, and across it an arrow to a box that adds the four. An "
+        "arrow leads back into shared memory, and one from there to each warp: the sum. At the foot: they talk."
+    )
+    board.erase(keep=STAYS)
+    middles = [68 + 114 * warp for warp in range(warps)]
+    for x in middles:
+        board.box(x - 50, 40, 100, 30, str(lanes))
+    with board.withhold():
+        board.write(240, 20, f"{warps} · {lanes} = {warps * lanes} threads", 0.95)
+    with board.withhold():
+        for x in middles:
+            for side in (-1, 1):
+                board.arrow(x + 50 * side, 88, x + 8 * side, 88)
+        board.write(middles[0], 108, "shuffle", 0.85)
+    with board.withhold():
+        for x in middles:
+            board.arrow(x + 40, 100, x + 40, 136)
+        board.box(18, 140, 442, 26, f"shared memory: {warps} in", 0.95)
+    with board.withhold():
+        board.line((18, 184), (230, 184), dashed=True)
+        board.write(240, 184, "barrier", 0.9, at="left")
+        board.arrow(middles[0], 168, middles[0], 203)
+        board.box(18, 206, 100, 26, f"adds {warps}", 0.95)
+    with board.withhold():
+        board.line((120, 219), (410, 219))
+        board.arrow(410, 219, 410, 169)
+        board.write(330, 204, "the sum", 0.85, at="left")
+        for x in middles:
+            board.arrow(x - 40, 137, x - 40, 101)
+        with board.group("talk"):
+            board.write(468, FOOT + 15, "they talk", 0.75, at="right")
+
+
+def draw_load_store_unit(board: Board) -> None:
+    each, clocks, steps = worked.LSU_INSTRUCTIONS, worked.LSU_CLOCKS, worked.SUM_STEPS
+    folds = " → ".join(str(worked.LANES >> i) for i in range(steps[0] + 1))
+    places, threads = worked.SHAPE[-1], worked.WARPS * worked.LANES
+    within, handed, across, back = map(str, steps)
+    board.step(
+        f"The tree of a sum: four warps of 32, which fold {folds}; shared memory with 4 in, a barrier, a box that adds "
+        f"the four, "
+        f"1 out. Beside its levels the tickets: {', '.join(map(str, steps))}, together {sum(steps)}. Below, one thread "
+        f"with its {places} / {threads} = {places // threads} places. On the right four queues, one for each warp, at "
+        f"a single door in a wall, the load-store unit: 1 a clock. A warp's pair, for key, row and loads: {sum(steps)} "
+        f"+ {sum(steps)} + 2 = {each}, so {clocks} clocks."
+    )
+    board.erase(keep=STAYS)
+    shuffled, in_memory, added, out = TREE_YS
+    for warp in range(worked.WARPS):
+        board.box(16 + 37 * warp, shuffled - 9, 34, 18, str(worked.LANES), 0.75)
+    board.write(WALL_X, 28, "load-store unit", 0.85)
+    for y in (42, 136):
+        board.line((WALL_X, y), (WALL_X, y + 64), width=3.2)
+    for warp in range(worked.WARPS):
+        for i in range(3):
+            board.line((284 + 13 * i, queue_y(warp) - 8), (284 + 13 * i, queue_y(warp) + 8), width=1.2)
+        board.arrow(322, queue_y(warp), WALL_X - 8, 109 + 8 * warp)
+    board.arrow(WALL_X + 8, 121, WALL_X + 30, 121)
+    board.write(WALL_X + 36, 121, "1 a clock", 0.85, at="left")
+    with board.withhold():
+        board.write(14, 13, folds, 0.75, at="left")
+        board.write(COUNTS_X, shuffled, within, 0.85)
+    with board.withhold():
+        for warp in range(worked.WARPS):
+            board.arrow(33 + 37 * warp, shuffled + 10, 33 + 37 * warp, in_memory - 11)
+        board.box(16, in_memory - 9, 145, 18, f"shared: {worked.WARPS} in", 0.75)
+        board.write(COUNTS_X, in_memory, handed, 0.85)
+    with board.withhold():
+        board.line((16, 83), (104, 83), dashed=True)
+        board.write(108, 83, "barrier", 0.75, at="left")
+        board.arrow(33, in_memory + 10, 33, added - 11)
+        board.box(16, added - 9, 66, 18, f"adds {worked.WARPS}", 0.75)
+        board.write(COUNTS_X, added, across, 0.85)
+    with board.withhold():
+        board.arrow(33, added + 10, 33, out - 11)
+        board.box(16, out - 9, 145, 18, "shared: 1 out", 0.75)
+        board.write(COUNTS_X, out, back, 0.85)
+    with board.withhold():
+        board.line((COUNTS_X - 18, 148), (COUNTS_X + 18, 148))
+        board.write(COUNTS_X, 162, str(sum(steps)), 0.95)
+    with board.withhold():
+        board.write(14, 184, f"{places} / {threads} = {places // threads}", 0.85, at="left")
+        board.grid(156, 175, 1, places // threads, 18, 18)
+    with board.withhold():
+        draw_tickets(board, 26, 226, sum(steps), sum(steps))
+        for warp in range(worked.WARPS):
+            board.write(258, queue_y(warp), str(each), 1)
+    with board.withhold():
+        board.write(466, 226, f"4 · {each} = {clocks} clocks", 1.1, at="right")
+
+
+def draw_tickets(board: Board, x: float, y: float, key: int, row: int, loads: int = 2) -> None:
+    """A warp's tickets for a pair, each number below what it's for."""
+    for right, number, name in ((0, f"{key}", "key"), (52, f"+ {row}", "row"), (108, f"+ {loads}", "loads")):
+        board.write(x + right, y, number, 0.95)
+        board.write(x + right, y - 18, name, 0.75)
+    board.write(x + 130, y, f"= {key + row + loads}", 0.95, at="left")
+
+
+def queue_y(warp: int) -> float:
+    return 67 + 36 * warp
+
+
+def measured_clocks() -> dict[tuple[int, str], float]:
+    """For how many clocks of an SM a pair takes, by the warps of a program and its pass, at 512 words."""
+    rows = [row for row in records.table("cheaper_passes", "clocks") if row["n"] == worked.SHAPE[-1]]
+    return {(row["warps"], row["form"]): row["all"] for row in rows}
+
+
+def bar_y(warps: int, bar: str) -> int:
+    return TITLE_YS[warps] + BAR_GAP * (1 + ("time", "LSU", "ALU").index(bar)) + (4 if warps == 1 else 0)
+
+
+def draw_less_work(board: Board) -> None:
+    times, within, one = measured_clocks(), worked.SUM_STEPS[0], worked.load_store_clocks(1)
+    passes, shorter = worked.alu_clocks(0), worked.alu_clocks(0, instructions=worked.CHEAPER_PLACE_INSTRUCTIONS)
+    alu, cheaper = ({warps: of(warps) for warps in (4, 1)} for of in (worked.alu_clocks, worked.cheaper_alu_clocks))
+    alu_sums = {warps: f"{passes:.0f} + {clocks - passes:.0f} = {clocks:.0f}" for warps, clocks in alu.items()}
+    sums = {warps: f"{shorter:.0f} + {clocks - shorter:.0f} = {clocks:.0f}" for warps, clocks in cheaper.items()}
+    board.step(
+        f"Four groups of three bars, on one scale: time, LSU, ALU. Four warps: {times[4, 'as_taught']:.0f}, "
+        f"{worked.LSU_CLOCKS}, {alu_sums[4]}. Beside it a cheaper pass: {times[4, 'cheaper']:.0f}, "
+        f"{worked.LSU_CLOCKS}, {sums[4]}. Below, one warp, with tickets for key, row and loads, {within} + {within} + "
+        f"2 = {one}: {times[1, 'as_taught']:.0f}, {one}, {alu_sums[1]}. Beside it, one warp with the cheaper pass: "
+        f"{times[1, 'cheaper']:.0f}, {one}, {sums[1]}."
+    )
+    board.erase(keep=STAYS)
+    board.write(14, TITLE_YS[4], "4 warps", 0.9, at="left")
+    draw_time(board, 4, "as_taught", name=True)
+    draw_unit(board, 4, "as_taught", "LSU", worked.LSU_CLOCKS, name=True)
+    draw_passes(board, passes, alu[4])
+    with board.withhold():
+        draw_unit(board, 4, "as_taught", "ALU", alu[4], alu_sums[4], name=True)
+    with board.withhold():
+        board.erase_with_answer("passes")
+        board.write(COLUMN_XS["cheaper"], TITLE_YS[4], "cheaper pass", 0.9, at="left")
+        draw_unit(board, 4, "cheaper", "LSU", worked.LSU_CLOCKS)
+        draw_unit(board, 4, "cheaper", "ALU", cheaper[4], sums[4])
+    with board.withhold():
+        draw_time(board, 4, "cheaper")
+    with board.withhold():
+        board.write(14, TITLE_YS[1], "1 warp", 0.9, at="left")
+        draw_tickets(board, 102, TITLE_YS[1], within, within)
+        draw_unit(board, 1, "as_taught", "LSU", one, name=True)
+    with board.withhold():
+        draw_time(board, 1, "as_taught", name=True)
+    with board.withhold():
+        draw_unit(board, 1, "as_taught", "ALU", alu[1], alu_sums[1], name=True)
+    with board.withhold():
+        draw_unit(board, 1, "cheaper", "LSU", one)
+        draw_unit(board, 1, "cheaper", "ALU", cheaper[1], sums[1])
+    with board.withhold():
+        draw_time(board, 1, "cheaper")
+
+
+def draw_passes(board: Board, passes: float, alu: float) -> None:
+    """How the ALU's clocks are worked out; wiped once that's done."""
+    factors = (
+        ("2", "passes"),
+        (f"· {worked.SHAPE[-1]}", "places"),
+        (f"· {worked.PLACE_INSTRUCTIONS}", "a place"),
+        (f"/ {worked.LANES}", "at once"),
+        (f"/ {worked.ALU_PER_CLOCK}", "a clock"),
+    )
+    with board.withhold(), board.group("passes"):
+        draw_factors(board, (30, 98, 188), factors[:3])
+    with board.withhold(), board.group("passes"):
+        draw_factors(board, (288, 376), factors[3:])
+        board.write(420, PASSES_Y, f"= {passes:.0f}", 0.95, at="left")
+    with board.withhold(), board.group("passes"):
+        loops = f"4 · {worked.LOOP_INSTRUCTIONS} / {worked.ALU_PER_CLOCK} = {alu - passes:.0f}"
+        board.write(14, PASSES_Y + 52, f"+ 4 warps:  {loops}", 0.9, at="left")
+
+
+def draw_factors(board: Board, xs: tuple[int, ...], factors: tuple[tuple[str, str], ...]) -> None:
+    for x, (number, name) in zip(xs, factors, strict=True):
+        board.write(x, PASSES_Y, number, 0.95)
+        board.write(x, PASSES_Y + 19, name, 0.75)
+
+
+def draw_unit(
+    board: Board, warps: int, form: str, unit: str, clocks: float, text: str = "", *, name: bool = False
+) -> None:
+    """A hollow bar, since it's worked out, and behind it its clocks, or how they add up."""
+    x, y, width = COLUMN_XS[form], bar_y(warps, unit), CLOCK_WIDTH * clocks
+    board.box(x, y - 5, width, 10)
+    write_around_bar(board, x + width, y, text or f"{clocks:.0f}", unit if name else "")
+
+
+def draw_time(board: Board, warps: int, form: str, *, name: bool = False) -> None:
+    """A filled bar, since it's measured."""
+    clocks = measured_clocks()[warps, form]
+    x, y, width = COLUMN_XS[form], bar_y(warps, "time"), CLOCK_WIDTH * clocks
+    board.line((x + 4, y), (x + width - 4, y), width=10)
+    write_around_bar(board, x + width, y, f"{clocks:.0f}", "time" if name else "")
+
+
+def write_around_bar(board: Board, end: float, y: float, text: str, name: str) -> None:
+    board.write(end + 7, y, text, 0.8, at="left")
+    if name:
+        board.write(NAME_X, y, name, 0.75, at="right")
