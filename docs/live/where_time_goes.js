@@ -55,7 +55,7 @@ function draw({ kernel, pytorch, l2 }, tried, width) {
     rect(0, TOP, width, HIGH, "violet"),
     path(hatch(rest, width), "paper thin moves", all ? 0.4 : 0),
     question,
-    text((rest + width) / 2, TOP + HIGH / 2 + (small ? 10 : 16), "riddle middle paper moves", `${Math.round(kernel - filled.memory)} ms?`, Number(all)),
+    text((rest + width) / 2, TOP + HIGH / 2 + (small ? 10 : 16), "riddle middle paper moves", "What else?", Number(all)),
     lanes,
   ];
 }
@@ -84,11 +84,11 @@ function says(state) {
   const [{ memory, multiplying }, whole] = [times(state.l2), Math.round(state.kernel)];
   switch (tried(state).at(-1)) {
     case "memory":
-      return `Every program loads every key and value again: ${formatNumber(gigabytes, 1)} GB. Even so: ${Math.round(memory)} ms of ${whole}.`;
+      return `Every program loads every key and value again: ${formatNumber(gigabytes, 1)} GB. Even so, the L2 cache needs ${Math.round(memory)} ms of ${whole}.`;
     case "multiplying":
       return `${formatNumber(billions, 1)} billion operations: ${Math.round(multiplying)} ms of ${whole}, and while memory works.`;
     case "else":
-      return isSolved(tried(state)) ? `Right: ${Math.round(state.kernel - memory)} of ${whole} ms. But what? That’s this chapter.` : "Perhaps. Rule out the other two first.";
+      return isSolved(tried(state)) ? "Right: neither of them fills it. But what does? That’s this chapter." : "Perhaps. Rule out the other two first.";
     default:
       return "Three suspects. Press the one that you think fills the bar.";
   }

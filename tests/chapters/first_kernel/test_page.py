@@ -134,7 +134,8 @@ def test_the_cheaper_pass_takes_away_what_the_chart_says():
     pale = [(trace.name, trace.x[0]) for trace in cheaper_passes.figure().data if trace.meta["role"] == "faint"]
     gone = [{name: clocks for name, clocks in pale[i : i + 4]} for i in (0, 4, 8)]
     assert all(each["LSU"] < 0.2 < 8 < each["schedulers"] < each["ALU"] for each in gone)
-    assert gone[0]["time"] < 0.2 and all(each["time"] > 0.6 * each["ALU"] for each in gone[1:])
+    assert gone[0]["time"] < 0.2 and gone[1]["time"] > 0.6 * gone[1]["ALU"]
+    assert gone[2]["time"] == pytest.approx(gone[2]["ALU"], rel=0.02)
 
 
 def test_the_drawn_sum_has_the_instructions_that_are_counted():
