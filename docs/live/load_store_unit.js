@@ -189,21 +189,21 @@ function picture(state, set, { width, elapsed }) {
 /** The milliseconds until the last instruction is at its clock. @param {number} warps */
 const lasts = (warps) => (clocks(warps) - START) * pace(warps);
 
-/** @type {Record<number, [string, string]>} what is asked before a run, and what the load-store unit does in it */
+/** @type {Record<number, string[]>} what is asked before a run, what LSU and ALU do in it, and what else to see */
 const SAYS = {
-  1: ["One warp leaves the LSU an eighth of its work. And the time?", "1 · (5 + 5 + 2) = 12"],
-  2: ["Two warps have two results to add up. And the time?", "2 · (10 + 10 + 2) = 44"],
-  4: ["Four warps wait for the LSU, which starts one instruction in a clock.", "4 · (11 + 11 + 2) = 96"],
-  8: ["Eight warps have about twice as much for the LSU. And the time?", "8 · (11 + 12 + 2) = 200"],
+  1: ["One warp leaves the LSU an eighth of its work. And the time?", "1 · (5 + 5 + 2) = 12", "48 + 5 = 53"],
+  2: ["Two warps have two results to add up. And the time?", "2 · (10 + 10 + 2) = 44", "48 + 10 = 58", " Nothing is full."],
+  4: ["Four warps wait for the LSU, which starts one instruction in a clock.", "4 · (11 + 11 + 2) = 96", "48 + 20 = 68"],
+  8: ["Eight results of a row take one shuffle more. And the time?", "8 · (11 + 12 + 2) = 200", "48 + 40 = 88"],
 };
 
 /** @param {State} state */
 function says(state) {
-  const [asked, answered] = SAYS[read(state)];
+  const [asked, lsu, alu, more = ""] = SAYS[read(state)];
   if (!state.step) return `${asked} Guess, then run.`;
-  const four = (/** @type {number} */ n) => (state.warps === 4 ? "" : ` instead of ${n}`);
-  const lsu = answered.replace(/ ([·+]) /g, "\u00a0$1\u00a0"); // no line ends in a product
-  return `LSU: ${lsu} clocks${four(clocks(4))}. Time: ${measured(state, state.warps)}${state.guess ? `, and you guessed ${state.guess}` : four(measured(state, 4))}.`;
+  const guess = state.guess ? `, and you guessed ${state.guess}` : "";
+  const counted = `LSU: ${lsu} clocks. ALU: ${alu}.`.replace(/ ([·+=]) /g, "\u00a0$1\u00a0"); // no line ends in a product
+  return `${counted} Time: ${measured(state, state.warps)}${guess}.${more}`;
 }
 
 /** @type {import("./frame.js").Piece<State>} */
