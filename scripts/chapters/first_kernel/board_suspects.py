@@ -152,10 +152,10 @@ def draw_cure(board: Board) -> None:
     passes = worked.alu_clocks(0)
     board.step(
         f"On the left, the passes: {passes:.0f} clocks at {SHORT} words, 2 · {passes:.0f} = {2 * passes:.0f} at twice "
-        f"as many, and the clocks of a pair, each step on the axis twice the words: level up to "
-        f"{SHORT} words, then rising to {a_pair_in_a_long_row()} as much at {LONG}. On the right, today {one_key:.0f} ms; N programs times N pairs "
-        f"times N places is N cubed; many keys, chapter 6, {blocks:.0f}; no row, chapter 7; many queries and "
-        f"tensor cores, chapter 8, {flash:.2f}."
+        f"as many, and the clocks of a pair, each step on the axis twice the words: level up to {SHORT} words, then "
+        f"rising to {a_pair_in_a_long_row()} as much at {LONG}. On the right, today {one_key:.0f} ms; N programs "
+        f"times N pairs times N places is N cubed; many keys, chapter 6, {blocks:.0f}; no row, chapter 7; many "
+        f"queries and tensor cores, chapter 8, {flash:.2f}."
     )
     board.erase(keep=STAYS)
     board.write(14, 22, f"{SHORT}:  {passes:.0f}", 0.85, at="left")

@@ -64,11 +64,12 @@ def draw_load_store_unit(board: Board) -> None:
     places, threads = worked.SHAPE[-1], worked.WARPS * worked.LANES
     within, handed, across, back = map(str, steps)
     board.step(
-        f"The tree of a sum: four warps of 32, which fold {folds}; shared memory with 4 in, a barrier, a box that adds "
-        f"the four, 1 out, and below it a second barrier. Beside its levels the tickets: {', '.join(map(str, steps))}, "
-        f"together {sum(steps)}. Below, one thread with its {places} / {threads} = {places // threads} places. On the right four queues, one for each warp, at "
-        f"a single door in a wall, the load-store unit: 1 a clock. A warp's pair, for key, row and loads: {sum(steps)} "
-        f"+ {sum(steps)} + 2 = {each}, so {clocks} clocks."
+        f"The tree of a sum: four warps of 32, which fold {folds}; shared memory with 4 in, a barrier, a box that "
+        "adds the four, 1 out, and below it a second barrier. Beside its levels the tickets: "
+        f"{', '.join(map(str, steps))}, together {sum(steps)}. Below, one thread with its {places} / {threads} = "
+        f"{places // threads} places. On the right four queues, one for each warp, at a single door in a wall, the "
+        f"load-store unit: 1 a clock. A warp's pair, for key, row and loads: {sum(steps)} + {sum(steps)} + 2 = "
+        f"{each}, so {clocks} clocks."
     )
     board.erase(keep=STAYS)
     shuffled, in_memory, added, out = TREE_YS
@@ -150,8 +151,8 @@ def draw_less_work(board: Board) -> None:
         f"Four groups of three bars, on one scale: time, LSU, ALU. Four warps: {times[4, 'as_taught']:.0f}, "
         f"{worked.LSU_CLOCKS}, {alu_sums[4]}. Beside it a cheaper pass: {times[4, 'cheaper']:.0f}, "
         f"{worked.LSU_CLOCKS}, {cheaper[4]:.0f}. Below, one warp, with tickets for key, row and loads, {within} + "
-        f"{within} + 2 = {one}: {times[1, 'as_taught']:.0f}, {one}, {alu_sums[1]}. Beside it, one warp with the cheaper pass: "
-        f"{times[1, 'cheaper']:.0f}, {one}, {cheaper_sum}."
+        f"{within} + 2 = {one}: {times[1, 'as_taught']:.0f}, {one}, {alu_sums[1]}. Beside it, one warp with the "
+        f"cheaper pass: {times[1, 'cheaper']:.0f}, {one}, {cheaper_sum}."
     )
     board.erase(keep=STAYS)
     board.write(14, TITLE_YS[4], "4 warps", 0.9, at="left")
