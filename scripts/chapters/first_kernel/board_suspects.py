@@ -170,9 +170,9 @@ def draw_cure(board: Board) -> None:
             board.line((across(words), CURVE_Y), (across(words), CURVE_Y + 6))
             if i % 2 == 0:  # there's no room for all
                 board.write(across(words), CURVE_Y + 16, str(words), 0.75)
-        board.write(CURVE_X, CURVE_Y + 35, "each step: twice the words", 0.75, at="left")
+        board.write(CURVE_X, CURVE_Y + 35, "each step doubles", 0.8, at="left")
         board.line(*((across(words), height(cost / clocks[SHORT])) for words, cost in sorted(clocks.items())))
-        board.write(across(LONG) + 16, CURVE_Y + 56, a_pair_in_a_long_row(), 0.85, at="right")
+        board.write(across(LONG) - 18, CURVE_Y - 61, a_pair_in_a_long_row(), 0.75, at="right")
     with board.withhold():
         board.write(222, 52, "N · N · N  = N^{3}", 0.95, at="left")
     with board.withhold():
