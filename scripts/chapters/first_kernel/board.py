@@ -140,8 +140,10 @@ def draw_add(board: Board) -> None:
                 board.write(x + unit * BLOCK / 2 - (24 if i == last else 0), 32, str(i), 0.85)
     with board.withhold():
         board.hatch(end, 46, left + 432 - end, 26, gap=9)
-        for i, text in zip((0, 2, 3), worked.mask_text(last), strict=True):
-            board.write(328, CODE_Y + CODE_LINE * i, text, 0.95, at="left")
+        mask_y = CODE_Y + 2 * CODE_LINE
+        board.line((327, mask_y - 16), (321, mask_y - 16), (321, mask_y + 16), (327, mask_y + 16))
+        for y, text in zip((CODE_Y, mask_y - 10, mask_y + 10), worked.mask_text(last), strict=True):
+            board.write(334, y, text, 0.95, at="left")
 
 
 def code() -> tuple[str, ...]:

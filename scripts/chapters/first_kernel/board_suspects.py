@@ -52,7 +52,6 @@ def draw_correctness(board: Board) -> None:
         board.write(LEFT, 130, f"budget  1.5 · {largest['pytorch']:.5f}", 0.95, at="left")
     with board.withhold():
         board.write(LEFT, 168, f"zeros  {zeros['largest']:.2f}", 0.95, at="left")
-    with board.withhold():
         board.write(190, 168, f"= {over} budgets", 0.95, at="left")
         board.write(466, 168, zeros["verdict"], 0.9, at="right")
     with board.withhold():
@@ -153,10 +152,10 @@ def draw_cure(board: Board) -> None:
     passes = worked.alu_clocks(0)
     board.step(
         f"On the left, the passes: {passes:.0f} clocks at {SHORT} words, 2 · {passes:.0f} = {2 * passes:.0f} at twice "
-        f"as many, and the clocks of a pair: level up to {SHORT} words, then rising to "
-        f"{a_pair_in_a_long_row()} as much at {LONG}. N programs times N pairs times N places is N cubed. On the "
-        f"right, today {one_key:.0f} ms; many keys, chapter 6, {blocks:.0f}; no row, chapter 7; many queries and "
-        f"tensor cores, chapter 8, {flash:.2f}."
+        f"as many, and the clocks of a pair, each step on the axis twice the words: level up to {SHORT} words, then "
+        f"rising to {a_pair_in_a_long_row()} as much at {LONG}. On the right, today {one_key:.0f} ms; N programs "
+        f"times N pairs times N places is N cubed; many keys, chapter 6, {blocks:.0f}; no row, chapter 7; many "
+        f"queries and tensor cores, chapter 8, {flash:.2f}."
     )
     board.erase(keep=STAYS)
     board.write(14, 22, f"{SHORT}:  {passes:.0f}", 0.85, at="left")
@@ -166,23 +165,26 @@ def draw_cure(board: Board) -> None:
     with board.withhold():
         board.axis(CURVE_X, CURVE_Y, CURVE_WIDTH + 14, CURVE_HEIGHT + 6)
         board.write(CURVE_X + 8, CURVE_Y - CURVE_HEIGHT, "clocks a pair", 0.85, at="left")
-        for words in (SHORT, LONG):
-            board.line((across(words), CURVE_Y), (across(words), CURVE_Y + 5))
-            board.write(across(words), CURVE_Y + 15, str(words), 0.75)
+        for i in range(round(math.log2(LONG / SHORT)) + 1):
+            words = SHORT * 2**i
+            board.line((across(words), CURVE_Y), (across(words), CURVE_Y + 6))
+            if i % 2 == 0:  # there's no room for all
+                board.write(across(words), CURVE_Y + 16, str(words), 0.75)
+        board.write(CURVE_X, CURVE_Y + 35, "each step doubles", 0.8, at="left")
         board.line(*((across(words), height(cost / clocks[SHORT])) for words, cost in sorted(clocks.items())))
-        board.write(across(LONG) + 16, CURVE_Y + 36, a_pair_in_a_long_row(), 0.85, at="right")
+        board.write(across(LONG) - 18, CURVE_Y - 61, a_pair_in_a_long_row(), 0.75, at="right")
     with board.withhold():
-        board.write(14, CURVE_Y + 64, "N · N · N  = N^{3}", 0.9, at="left")
+        board.write(222, 52, "N · N · N  = N^{3}", 0.95, at="left")
     with board.withhold():
-        board.write(222, 76, "many keys", 0.85, at="left")
-        board.write(352, 76, f"→ 6:  {blocks:.0f} ms", 0.85, at="left")
+        board.write(222, 94, "many keys", 0.85, at="left")
+        board.write(352, 94, f"→ 6:  {blocks:.0f} ms", 0.85, at="left")
     with board.withhold():
-        board.write(222, 120, "no row", 0.85, at="left")
-        board.write(352, 120, "→ 7", 0.85, at="left")
-        for y, text in ((164, "many queries"), (194, "tensor cores")):
+        board.write(222, 134, "no row", 0.85, at="left")
+        board.write(352, 134, "→ 7", 0.85, at="left")
+        for y, text in ((174, "many queries"), (204, "tensor cores")):
             board.write(222, y, text, 0.85, at="left")
-        board.line((338, 154), (345, 154), (345, 204), (338, 204))
-        board.write(352, 179, f"→ 8:  {flash:.2f} ms", 0.85, at="left")
+        board.line((338, 164), (345, 164), (345, 214), (338, 214))
+        board.write(352, 189, f"→ 8:  {flash:.2f} ms", 0.85, at="left")
 
 
 def across(words: int) -> float:

@@ -22,7 +22,8 @@ def draw_program(board: Board) -> None:
         f"One program: {warps} boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each multiplies one "
         "number of the key. Shuffles fold a warp's products to one sum; an arrow leads from each warp into shared "
         "memory, 4 in; below it a dashed line, the barrier, and across it an arrow to a box that adds the four. An "
-        "arrow leads back into shared memory, and one from there to each warp: the sum. At the foot: they talk."
+        "arrow leads back into shared memory, and one from there to each warp, across a second barrier: the sum. At "
+        "the foot: they talk."
     )
     board.erase(keep=STAYS)
     middles = [68 + 114 * warp for warp in range(warps)]
@@ -48,8 +49,11 @@ def draw_program(board: Board) -> None:
         board.line((120, 219), (410, 219))
         board.arrow(410, 219, 410, 169)
         board.write(330, 204, "the sum", 0.85, at="left")
+    with board.withhold():
         for x in middles:
             board.arrow(x - 40, 137, x - 40, 101)
+            board.line((x - 54, 121), (x - 22, 121), dashed=True)
+        board.write(middles[-1] - 18, 121, "barrier", 0.75, at="left")
         with board.group("talk"):
             board.write(468, FOOT + 15, "they talk", 0.75, at="right")
 
@@ -60,12 +64,12 @@ def draw_load_store_unit(board: Board) -> None:
     places, threads = worked.SHAPE[-1], worked.WARPS * worked.LANES
     within, handed, across, back = map(str, steps)
     board.step(
-        f"The tree of a sum: four warps of 32, which fold {folds}; shared memory with 4 in, a barrier, a box that adds "
-        f"the four, "
-        f"1 out. Beside its levels the tickets: {', '.join(map(str, steps))}, together {sum(steps)}. Below, one thread "
-        f"with its {places} / {threads} = {places // threads} places. On the right four queues, one for each warp, at "
-        f"a single door in a wall, the load-store unit: 1 a clock. A warp's pair, for key, row and loads: {sum(steps)} "
-        f"+ {sum(steps)} + 2 = {each}, so {clocks} clocks."
+        f"The tree of a sum: four warps of 32, which fold {folds}; shared memory with 4 in, a barrier, a box that "
+        "adds the four, 1 out, and below it a second barrier. Beside its levels the tickets: "
+        f"{', '.join(map(str, steps))}, together {sum(steps)}. Below, one thread with its {places} / {threads} = "
+        f"{places // threads} places. On the right four queues, one for each warp, at a single door in a wall, the "
+        f"load-store unit: 1 a clock. A warp's pair, for key, row and loads: {sum(steps)} + {sum(steps)} + 2 = "
+        f"{each}, so {clocks} clocks."
     )
     board.erase(keep=STAYS)
     shuffled, in_memory, added, out = TREE_YS
@@ -97,6 +101,9 @@ def draw_load_store_unit(board: Board) -> None:
     with board.withhold():
         board.arrow(33, added + 10, 33, out - 11)
         board.box(16, out - 9, 145, 18, "shared: 1 out", 0.75)
+        board.line((16, 153), (161, 153), dashed=True)
+        for warp in range(worked.WARPS):
+            board.arrow(33 + 37 * warp, out + 10, 33 + 37 * warp, 166)
         board.write(COUNTS_X, out, back, 0.85)
     with board.withhold():
         board.line((COUNTS_X - 18, 148), (COUNTS_X + 18, 148))
@@ -139,13 +146,13 @@ def draw_less_work(board: Board) -> None:
     passes, shorter = worked.alu_clocks(0), worked.alu_clocks(0, instructions=worked.CHEAPER_PLACE_INSTRUCTIONS)
     alu, cheaper = ({warps: of(warps) for warps in (4, 1)} for of in (worked.alu_clocks, worked.cheaper_alu_clocks))
     alu_sums = {warps: f"{passes:.0f} + {clocks - passes:.0f} = {clocks:.0f}" for warps, clocks in alu.items()}
-    sums = {warps: f"{shorter:.0f} + {clocks - shorter:.0f} = {clocks:.0f}" for warps, clocks in cheaper.items()}
+    cheaper_sum = f"{shorter:.0f} + {cheaper[1] - shorter:.0f} = {cheaper[1]:.0f}"
     board.step(
         f"Four groups of three bars, on one scale: time, LSU, ALU. Four warps: {times[4, 'as_taught']:.0f}, "
         f"{worked.LSU_CLOCKS}, {alu_sums[4]}. Beside it a cheaper pass: {times[4, 'cheaper']:.0f}, "
-        f"{worked.LSU_CLOCKS}, {sums[4]}. Below, one warp, with tickets for key, row and loads, {within} + {within} + "
-        f"2 = {one}: {times[1, 'as_taught']:.0f}, {one}, {alu_sums[1]}. Beside it, one warp with the cheaper pass: "
-        f"{times[1, 'cheaper']:.0f}, {one}, {sums[1]}."
+        f"{worked.LSU_CLOCKS}, {cheaper[4]:.0f}. Below, one warp, with tickets for key, row and loads, {within} + "
+        f"{within} + 2 = {one}: {times[1, 'as_taught']:.0f}, {one}, {alu_sums[1]}. Beside it, one warp with the "
+        f"cheaper pass: {times[1, 'cheaper']:.0f}, {one}, {cheaper_sum}."
     )
     board.erase(keep=STAYS)
     board.write(14, TITLE_YS[4], "4 warps", 0.9, at="left")
@@ -158,7 +165,7 @@ def draw_less_work(board: Board) -> None:
         board.erase_with_answer("passes")
         board.write(COLUMN_XS["cheaper"], TITLE_YS[4], "cheaper pass", 0.9, at="left")
         draw_unit(board, 4, "cheaper", "LSU", worked.LSU_CLOCKS)
-        draw_unit(board, 4, "cheaper", "ALU", cheaper[4], sums[4])
+        draw_unit(board, 4, "cheaper", "ALU", cheaper[4])
     with board.withhold():
         draw_time(board, 4, "cheaper")
     with board.withhold():
@@ -171,7 +178,7 @@ def draw_less_work(board: Board) -> None:
         draw_unit(board, 1, "as_taught", "ALU", alu[1], alu_sums[1], name=True)
     with board.withhold():
         draw_unit(board, 1, "cheaper", "LSU", one)
-        draw_unit(board, 1, "cheaper", "ALU", cheaper[1], sums[1])
+        draw_unit(board, 1, "cheaper", "ALU", cheaper[1], cheaper_sum)
     with board.withhold():
         draw_time(board, 1, "cheaper")
 

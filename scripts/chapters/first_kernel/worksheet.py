@@ -29,9 +29,9 @@ def worksheet(rng: random.Random) -> Worksheet | None:
         title="A first kernel: one program and its row",
         given=[
             f"{texts} texts, {heads} heads each, {words} words, and one program for each query. All count from 0, the "
-            "programs through the words of a head, then the heads of a text, then the texts. Question 0: who are these "
-            "programs? Divide by the words: what's left over is the word. Divide the result by the heads: what's left "
-            "over is the head, and the result is the text.",
+            "programs through the words of a head, then the heads of a text, then the texts. Who are these programs? "
+            "Fill in the table. Divide by the words: what's left over is the word. Divide the result by the heads: "
+            "what's left over is the head, and the result is the text.",
         ],
         head=["Program", "Word", "Head", "Text"],
         rows=[

@@ -97,8 +97,20 @@ def test_a_profiler_counts_what_is_left_to_do():
     assert four / 8 < 16 < one < four / 2 and one_cheaper < 0.9 * one
     issue = [rows[4, form]["issue"] for form in ("cheaper", "as_taught")]
     assert issue[0] / issue[1] == pytest.approx(7 / 8, abs=0.01)
+    lost = {unit: rows[4, "as_taught"][unit] - rows[1, "as_taught"][unit] for unit in ("lsu", "issue", "alu")}
+    assert round(lost["lsu"]) == 84 == round(max(lost.values()))
+    assert lost["issue"] / rows[4, "as_taught"]["issue"] == pytest.approx(1 / 2, abs=0.05)
     (before,) = plot.rows_with(records.table("what_limits", "clocks"), n=512, warps=4, head_dim=worked.HEAD_DIM)
     assert round(before["all"]) == four  # two steps of the board have the one, two the other
+
+
+def test_somewhere_past_1024_words_the_alu_is_the_busiest():
+    table = plot.rows_with(records.table("what_limits", "clocks"), head_dim=64, warps=worked.WARPS)
+    rows = {row["n"]: {unit: row[unit] for unit in ("lsu", "data_path", "alu", "issue")} for row in table}
+    assert rows[1024]["lsu"] < rows[1024]["alu"] < rows[1024]["issue"]
+    assert rows[1024]["alu"] == pytest.approx(96 + 20, rel=0.02)
+    for words, units in rows.items():
+        assert (max(units, key=units.get) == "alu") == (words > 1024)
 
 
 def test_the_room_finds_the_budgets_that_are_counted():
