@@ -5,11 +5,12 @@ import { formatNumber, oneOf } from "./controls.js";
 import { path, rect, stage, text } from "./strokes.js";
 
 // In milliseconds and TB/s, as measured; tried: which suspects, the newest last.
-const initial = { kernel: 63.9, pytorch: 0.54, l2: 8.47, tried: "" };
-const [TOP, LANE, GAP] = [112, 40, 8]; // of the bar; its two lanes and what is around them
-const HIGH = 2 * LANE + 3 * GAP;
+const initial = { kernel: 63.9, pytorch: 0.545, l2: 8.47, tried: "" };
+const [LANE, GAP] = [40, 8]; // the kernel's bar has two lanes, and this around them
+const HIGH = 2 * LANE + 3 * GAP; // of both bars
+const TOP = HIGH + 48; // of the kernel's
 const HATCH = 14; // from line to line
-const NAME = 150; // pixels that a lane’s name takes, behind what it fills
+const OUT = 4; // pixels by which what is hollow begins left of the picture, which hides its edge there
 
 /** @typedef {typeof initial} State */
 /** @type {Record<string, string>} */
@@ -20,42 +21,45 @@ const tried = ({ tried }) => tried.split(",").filter(Boolean).map((name) => oneO
 /** @param {string[]} tried */
 const isSolved = (tried) => Object.keys(SUSPECTS).every((name) => tried.includes(name));
 const ms = (/** @type {number} */ time) => `${time.toFixed(1)} ms`;
+const ratio = (/** @type {State} */ { kernel, pytorch }) => `${Math.round(kernel / pytorch)} times as long`;
 
-/** Slanted lines in a box as high as the bar. @param {number} left @param {number} right */
-function hatch(left, right) {
-  const lines = Array.from({ length: Math.ceil((right - left + HIGH) / HATCH) }, (_, i) => {
-    const foot = left - HIGH + (i + 1) * HATCH;
-    const [from, to] = [Math.max(foot, left), Math.min(foot + HIGH, right)];
+/** Slanted lines all over the bar. @param {number} width */
+function hatch(width) {
+  const lines = Array.from({ length: Math.ceil((width + HIGH) / HATCH) }, (_, i) => {
+    const foot = (i + 1) * HATCH - HIGH;
+    const [from, to] = [Math.max(foot, 0), Math.min(foot + HIGH, width)];
     return to > from ? `M${from} ${TOP + HIGH + foot - from}L${to} ${TOP + HIGH + foot - to}` : "";
   });
   return lines.join("");
 }
 
 /** @param {State} state @param {string[]} tried @param {number} width */
-function draw({ kernel, pytorch, l2 }, tried, width) {
-  const [small, scale, filled] = [width < 600, width / kernel, times(l2)];
-  const all = isSolved(tried);
-  const rest = filled.memory * scale + NAME;
-  const lanes = Object.entries(filled).map(([name, time], lane) => {
-    const [there, y] = [tried.includes(name), TOP + GAP + lane * (LANE + GAP)];
+function draw(state, tried, width) {
+  const { kernel, pytorch, l2 } = state;
+  const [scale, begun, open] = [width / kernel, tried.length > 0, tried.includes("else")];
+  const filled = Object.entries(times(l2)).map(([name, time]) => ({ name, time, there: tried.includes(name) }));
+  const known = Math.max(...filled.map(({ time, there }) => (there ? time * scale : 0)));
+  const lanes = filled.map(({ name, time, there }, lane) => {
+    const y = TOP + GAP + lane * (LANE + GAP);
     const words = svg`${name} <tspan class="strong">${ms(time)}</tspan>`;
     return [
-      rect(2, y, there ? time * scale - 2 : 0, LANE, "paper moves"),
-      text(time * scale + 10, y + 26, "paper moves", words, Number(there)),
+      rect(-OUT, y + 1, there ? time * scale + OUT - 1 : 0, LANE - 2, "paper hollow moves"),
+      text(time * scale + 10, y + 26, "paper halo moves", words, Number(there)),
     ];
   });
-  const aside = small && tried.length > 0; // the lanes' names take the left half
-  const question = text(aside ? width - 12 : width / 2, TOP + HIGH / 2 + 7, `question paper moves ${aside ? "end" : "middle"}`, "What fills it?", Number(!all));
+  const [x, anchor] = width < 600 && known ? [width - 8, "end"] : [width / 2, "middle"]; // beside the lanes' names
+  const named = (/** @type {string} */ name, /** @type {number} */ time) =>
+    svg`${name} <tspan class="soft">${begun ? ms(time) : ""}</tspan>`;
   return [
-    text(0, 16, "ink", "three lines of PyTorch"),
-    rect(0, 28, pytorch * scale, 28, "ink"),
-    text(pytorch * scale + 10, 48, "ink strong", ms(pytorch)),
-    text(0, TOP - 12, "ink", "this kernel"),
-    text(width, TOP - 12, "violet strong end", ms(kernel)),
+    rect(0, 0, pytorch * scale, HIGH, "ink"),
+    text(pytorch * scale + 10, HIGH / 2 + 6, "ink", named("three lines of PyTorch", pytorch)),
+    text(0, TOP - 12, "ink", named("this kernel", kernel)),
+    text(width, TOP - 12, "violet factor end", ratio(state)),
     rect(0, TOP, width, HIGH, "violet"),
-    path(hatch(rest, width), "paper thin moves", all ? 0.4 : 0),
-    question,
-    text((rest + width) / 2, TOP + HIGH / 2 + (small ? 10 : 16), "riddle middle paper moves", "What else?", Number(all)),
+    path(hatch(width), "paper thin moves", open ? 0.4 : 0),
+    rect(0, TOP, known, HIGH, "violet known moves"),
+    text(x, TOP + HIGH / 2 + 7, `question paper moves ${anchor}`, "What fills it?", Number(!open)),
+    text(x, TOP + HIGH / 2 + (width < 600 ? 10 : 16), `riddle paper halo moves ${anchor}`, "What else?", Number(open)),
     lanes,
   ];
 }
@@ -63,10 +67,10 @@ function draw({ kernel, pytorch, l2 }, tried, width) {
 /** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
 function picture(state, set, { width }) {
   const { memory, multiplying } = times(state.l2);
-  const label = `Two bars on one scale: three lines of PyTorch take ${ms(state.pytorch)}, this kernel ${ms(state.kernel)}. Of these, memory fills ${ms(memory)} and multiplying ${ms(multiplying)}, at the same time.`;
+  const label = `Two bars on one scale: three lines of PyTorch take ${ms(state.pytorch)}, this kernel ${ms(state.kernel)}, ${ratio(state)}. Of these, memory fills ${ms(memory)} and multiplying ${ms(multiplying)}, at the same time.`;
   const drawn = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) =>
     draw(state, paper ? Object.keys(SUSPECTS) : tried(state), wide);
-  return stage(width, label, drawn, [TOP + HIGH + 2, TOP + HIGH + 2]);
+  return stage(width, label, drawn, [TOP + HIGH, TOP + HIGH]);
 }
 
 /** @param {State} state @param {(change: Partial<State>) => void} set */
@@ -88,7 +92,7 @@ function says(state) {
     case "multiplying":
       return `${formatNumber(billions, 1)} billion operations: ${Math.round(multiplying)} ms of ${whole}, and while memory works.`;
     case "else":
-      return isSolved(tried(state)) ? "Right: neither of them fills it. But what does? That’s this chapter." : "Perhaps. Rule out the other two first.";
+      return isSolved(tried(state)) ? "Right: neither of them fills it. But what does? That’s this chapter." : "Could be. Press each of the others too, and see how far it gets.";
     default:
       return "Three suspects. Press the one that you think fills the bar.";
   }

@@ -18,21 +18,53 @@ TIMES = {
 MEASURED = {"kernel": TIMES["one_key_attention"], "pytorch": TIMES["attention"], "l2": L2["speed"]}
 
 
-def widths(drawing) -> list[float]:
-    """Of PyTorch's bar, of what memory and multiplying fill, two pixels from the edge; and of the long bar."""
-    pytorch, whole, *lanes = [float(bar["width"]) for bar in drawing.select("rect")]
-    return [pytorch, *(wide + 2 if wide else 0 for wide in lanes), whole]
+NAMES = ["pytorch", "kernel", "known", "memory", "multiplying"]
+EDGES = "(piece) => [piece, ...piece.querySelectorAll('button')].map((each) => JSON.stringify(each.getBoundingClientRect()))"
+# In the browser: where the plain bar ends, and where what is hollow does, with the line around it.
+ENDS = """(piece) => ["known", "hollow"].map((look) => Math.max(0, ...[...piece.querySelectorAll(`svg:not(.printed) .${look}`)]
+    .map((bar) => bar.x.baseVal.value + bar.width.baseVal.value).filter((end) => end > 0)
+    .map((end) => look === "hollow" ? end + 1 : end)))"""
+
+
+def ends(drawing) -> dict[str, float]:
+    """Where each bar ends, as a part of the long one; what is hollow has a line around it, half of it outside."""
+    bars = drawing.select("rect")
+    wide = [float(bar["x"]) + float(bar["width"]) + (1 if "hollow" in bar["class"] else 0) for bar in bars]
+    return {name: max(end, 0) / wide[1] for name, end in zip(NAMES, wide, strict=True)}
+
+
+def drawings(pieces, size: str, tried: str):
+    still = BeautifulSoup(pieces.draw_state("where_time_goes", {"tried": tried}), "html.parser")
+    return still.select_one(f"svg.{size}")
 
 
 @pytest.mark.parametrize("size", ["narrow", "wide", "printed"])
-def test_the_bars_are_at_one_scale(pieces, size):
-    still = BeautifulSoup(pieces.draw_state("where_time_goes", {"tried": "memory,multiplying"}), "html.parser")
-    drawing = still.select_one(f"svg.{size}")
+def test_the_bars_are_equally_high_and_at_one_scale(pieces, size):
+    drawing = drawings(pieces, size, "memory,multiplying")
     filled = [float(time) for time in re.findall(r"(?:memory|multiplying) ([\d.]+) ms", drawing.text)]
     assert len(filled) == 2
-    pytorch, memory, multiplying, whole = (wide / widths(drawing)[-1] for wide in widths(drawing))
-    assert pytorch == pytest.approx(MEASURED["pytorch"] / MEASURED["kernel"], rel=0.02) and whole == 1
-    assert [part * MEASURED["kernel"] for part in (memory, multiplying)] == pytest.approx(filled, abs=0.06)
+    end = ends(drawing)
+    assert end["pytorch"] == pytest.approx(MEASURED["pytorch"] / MEASURED["kernel"], rel=0.02)
+    assert [end[name] * MEASURED["kernel"] for name in NAMES[3:]] == pytest.approx(filled, abs=0.06)
+    pytorch, kernel, *_ = drawing.select("rect")
+    assert pytorch["height"] == kernel["height"]
+    assert [name for name, bar in zip(NAMES, drawing.select("rect"), strict=True) if "hollow" in bar["class"]] == NAMES[
+        3:
+    ]
+    assert f"{MEASURED['kernel'] / MEASURED['pytorch']:.0f} times as long" in drawing.text
+
+
+@pytest.mark.parametrize("size", ["narrow", "wide", "printed"])
+@pytest.mark.parametrize("tried", ["else", "else,multiplying", "memory,else", "memory,multiplying,else"])
+def test_the_hatching_begins_where_the_longest_suspect_ends(pieces, size, tried):
+    """It covers the whole bar, and a plain one lies on it as far as something is known."""
+    drawing = drawings(pieces, size, tried)
+    end, path = ends(drawing), drawing.select_one("path")
+    shown = NAMES[3:] if size == "printed" else [name for name in tried.split(",") if name != "else"]
+    assert end["known"] == pytest.approx(max([0, *(end[name] for name in shown)]), abs=1e-4)
+    x = [float(x) for x in re.findall(r"[ML]([\d.]+)", path["d"])]
+    assert (min(x), max(x)) == (0, float(drawing.select("rect")[1]["width"]))
+    assert float(path["opacity"]) > 0 and path.find_next("rect")["class"] == ["fill", "violet", "known", "moves"]
 
 
 def test_where_no_page_says_what_was_measured_it_is_nearly_the_same():
@@ -42,10 +74,14 @@ def test_where_no_page_says_what_was_measured_it_is_nearly_the_same():
 
 
 def test_a_suspect_fills_nothing_before_it_is_pressed_but_on_paper(pieces):
-    still = BeautifulSoup(pieces.draw_state("where_time_goes", {}), "html.parser")
     for size in ("narrow", "wide"):
-        assert widths(still.select_one(f"svg.{size}"))[1:3] == [0, 0]
-    assert min(widths(still.select_one("svg.printed"))) > 1
+        drawing = drawings(pieces, size, "")
+        assert [ends(drawing)[name] for name in NAMES[2:]] == [0, 0, 0]
+        assert float(drawing.select_one("path")["opacity"]) == 0
+        seen = [words.text for words in drawing.select("text") if words["opacity"] != "0"]
+        assert re.findall(r"[\d.]+", " ".join(seen)) == ["117"]
+    assert min(ends(drawings(pieces, "printed", "")).values()) > 0
+    still = BeautifulSoup(pieces.draw_state("where_time_goes", {}), "html.parser")
     assert len(still.select(".hb-live__main:not(.quiet)")) == 3
 
 
@@ -54,11 +90,14 @@ def test_pressing_keeps_every_edge_in_its_place_and_the_end_is_known(visit, widt
     page = visit("live/#live-where_time_goes", width=width)
     page.emulate_media(reduced_motion="reduce")
     piece = start_piece(page, "where_time_goes")
-    edges = "(piece) => [piece, ...piece.querySelectorAll('button')].map((each) => JSON.stringify(each.getBoundingClientRect()))"
-    before, shown = piece.evaluate(edges), set()
-    for name, done in (("Something else", 0), ("Memory", 0), ("Multiplying", 1), ("Something else", 1)):
+    before, shown, longest = piece.evaluate(EDGES), set(), []
+    for name, done in (("Something else", 0), ("Multiplying", 0), ("Memory", 1), ("Something else", 1)):
         piece.get_by_role("button", name=name).press("Enter")
         shown.add(piece.locator(".hb-live__says").inner_text())
-        assert piece.evaluate(edges) == before
+        assert piece.evaluate(EDGES) == before
         assert page.locator("#live-where_time_goes[data-done]").count() == done
+        plain, hollow = piece.evaluate(ENDS)
+        assert plain == pytest.approx(hollow, abs=0.02)
+        longest.append(plain)
     assert len(shown) == 4
+    assert longest[0] == 0 < longest[1] < longest[2] == longest[3]
