@@ -1,6 +1,6 @@
 """The first kernel with loads that nobody needs, to see what the load-store unit's clocks cost.
 
-As in ``moving_pointers``, pointers move on to the next key, so an address costs little.  In each
+As in ``moving_pointers``, a pointer moves on to the next key: an address costs little.  In each
 turn of its two loops a program loads the same row once or twice more, each thread what another
 warp needs, and adds it to a sum that counts for nothing in the end.  If programs mostly waited,
 these loads would cost no time, because nothing waits for them.
