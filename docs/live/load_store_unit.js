@@ -216,7 +216,7 @@ export default {
     const other = [1, 8, 2, 4].find((warps) => !kept(state).includes(warps));
     return other ? [`With ${pluralize(other, "warp")}`, choose(state, other)] : ["Again", { step: 0, guess: 0 }];
   },
-  done: (state) => kept(state).includes(1), // of it the caption tells
+  done: ({ warps }) => [4, 1, 2, 8].indexOf(warps), // in this order the caption tells of them
   meanwhile: () => "One instruction in a clock, whichever warp it comes from.",
   duration: ({ warps }) => lasts(warps) + FILL,
 };
