@@ -10,7 +10,8 @@ const [PACE, RUN, FILL] = [30, 2300, 600]; // milliseconds: of a clock at most, 
 const START = 1 - FALL; // so that the first has arrived when its clock has passed
 const AXIS = 310; // clocks, enough for any number of warps and a number behind it
 const MOST = 250; // clocks of a guess, so that a finger finds its end within the picture
-const [LOW, HIGH] = [404, 440]; // pixels, on a phone and elsewhere
+const [LOW, HIGH] = [426, 462]; // pixels, on a phone and elsewhere
+const [TICKS, SCALE] = [[0, 50, 100, 150, 200], 22]; // clocks; the height of their numbers, below all rows
 const [ROW, BAR, TIME] = [46, 14, 21]; // of a number of warps; in it two bars, that of the time so far below the other
 const [GAP, FUNNEL] = [6, 66]; // between a load and a sum; from the queues to the first row
 const KNOB = 10;
@@ -47,14 +48,14 @@ function layout(warps, width, height) {
   const small = width < 600;
   const [from, left] = small ? [68, 0] : [88, 88];
   const column = (width - left - (small ? 122 : 180)) / 8; // the rest is for names
-  const [rows, value] = [height - 4 * ROW, queue(warps).indexOf("value")];
+  const [rows, value] = [height - SCALE - 4 * ROW, queue(warps).indexOf("value")];
   const floor = rows - FUNNEL;
   const ticket = (floor - 3 * GAP) / queue(8).length;
   const middle = left + 4 * column;
   /** @param {number} place from the head of the queue, perhaps in between two */
   const gaps = (place) => GAP * (clamp(0, place, 1) + clamp(0, place - value, 1) + clamp(0, place - value + 1, 1));
   return {
-    width, value, middle, floor, from, left,
+    width, height, value, middle, floor, from, left,
     x: (/** @type {number} */ warp) => middle + (warp + 0.5 - warps / 2) * column,
     y: (/** @type {number} */ place) => floor - (place + 1) * ticket - gaps(place),
     wide: column - (small ? 4 : 8),
@@ -153,6 +154,12 @@ function drawRow(warps, state, { counted, filled }, my) {
 /** @param {Layout} my */
 const drawTracks = (my) => WARPS.flatMap((warps) => [0, TIME].map((down) => rect(my.from, my.row(warps) + down, my.width - my.from, BAR, "track")));
 
+/** By which to guess; on paper nobody does, and each bar has its number. @param {Layout} my */
+const drawScale = ({ from, clock, height, row }) => [
+  text(0, height - 4, "label soft", "clocks"),
+  TICKS.map((n) => [path(`M${from + n * clock} ${row(1)}V${height - SCALE}`, "line thin"), text(from + n * clock, height - 4, "label soft middle", n)]),
+];
+
 /** What ends the guess of the time: it’s held as long as it can change. @param {State} state @param {Layout} my */
 function drawGuess({ guess, step, warps }, my) {
   if (step && !guess) return nothing;
@@ -170,13 +177,13 @@ function picture(state, set, { width, elapsed }) {
   const filled = state.step ? clamp(0, (elapsed - lasts(warps)) / FILL, 1) : 0;
   const ran = kept(state);
   const draw = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) => {
-    const my = layout(warps, wide, high);
+    const my = layout(warps, wide, paper ? high + SCALE : high);
     const done = (/** @type {number} */ each) => {
       const all = paper || (each !== warps && ran.includes(each));
       return { counted: all || (each === warps && now === clocks(warps)), filled: all ? 1 : each === warps ? filled : 0 };
     };
     const rows = WARPS.map((each) => drawRow(each, paper ? { ...state, guess: 0 } : state, done(each), my));
-    return [drawTracks(my), drawInstructions(warps, paper ? clocks(warps) : now, paper, my), drawFunnel(my), drawNames(warps, my), rows, paper ? nothing : drawGuess(state, my)];
+    return [drawTracks(my), paper ? nothing : drawScale(my), drawInstructions(warps, paper ? clocks(warps) : now, paper, my), drawFunnel(my), drawNames(warps, my), rows, paper ? nothing : drawGuess(state, my)];
   };
   const { clock, from, row } = layout(warps, width, width < 600 ? LOW : HIGH);
   const hold = grip("Your guess of the time, in clocks", state.guess, (guess) => set({ guess }), { min: 0, max: MOST }, { from, to: from + MOST * clock, y: row(warps) + TIME + BAR / 2 });

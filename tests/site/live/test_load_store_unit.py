@@ -16,6 +16,7 @@ WARPS = 1, 2, 4, 8
 LENGTHS = [worked.load_store_clocks(warps) for warps in WARPS]
 MEASURED = [round(row["all"]) for row in plot.rows_with(records.table("what_limits", "clocks"), head_dim=128)]
 AXIS = 310  # clocks
+TICKS = "0", "50", "100", "150", "200"
 PAGE = ROOT / "docs" / "chapters" / "first-kernel" / "index.md"
 
 
@@ -26,7 +27,7 @@ def drawing(pieces, state: dict, width: str = "wide"):
 
 def numbers(text: str) -> list[int]:
     """What stands behind the bars, in the order of their rows."""
-    return [int(each) for each in re.findall(r"\d+", re.sub(r"\d warps?", "", text))]
+    return [int(each) for each in re.findall(r"\d+", re.sub(rf"\d warps?|clocks{''.join(TICKS)}", "", text))]
 
 
 def beside(*ran: int) -> list[int]:
@@ -95,6 +96,18 @@ def test_a_bar_is_as_long_as_its_number(pieces):
     assert len(sizes) == 1
 
 
+@pytest.mark.parametrize("width", ["narrow", "wide"])
+def test_a_guess_has_a_scale(pieces, width):
+    still = drawing(pieces, {}, width)
+    track = still.select_one("rect.track")
+    ticks = [(tick.text, float(tick["x"])) for tick in still.select("text.middle")]
+    assert [name for name, _ in ticks] == list(TICKS)
+    for name, x in ticks:
+        assert x == pytest.approx(float(track["x"]) + int(name) * float(track["width"]) / AXIS, abs=0.01)
+    lines = [float(re.match(r"M(\S+)", path["d"])[1]) for path in still.select("path.line")]
+    assert lines == [x for _, x in ticks] and not drawing(pieces, {}, "printed").select("text.middle")
+
+
 def test_where_an_instruction_has_gone_from_can_still_be_seen(pieces):
     for width, opacity in (("narrow", "0.2"), ("wide", "0.2"), ("printed", "1")):
         places = drawing(pieces, {"step": "1"}, width).select_one(f"g[opacity='{opacity}']")
@@ -109,7 +122,8 @@ def test_the_funnel_stays_and_the_queues_fit_above_it(pieces, width):
         edges.add(tuple(path["d"] for path in still.select("path.stroke.ink")))
         tops = [float(y) for y in re.findall(r"M\S+ (\S+?)h", still.select_one("g path.ink")["d"])]
         assert min(tops) >= 0
-        names = [float(name["y"]) for name in still.select("text.label")[1:5]]
+        names = [float(name["y"]) for name in still.find_all("text", string=re.compile("^(load the|add up)"))]
+        assert len(names) == 4
         assert all(low - high >= 18 for low, high in pairwise(names)), f"names of {warps} warps are on each other"
     assert len(edges) == 1
 
