@@ -43,8 +43,11 @@ const measured = (state, warps) => Number(state.measured.split(" ")[WARPS.indexO
 /** @param {number} warps */
 const pace = (warps) => Math.min(PACE, RUN / (clocks(warps) - START));
 
-/** An instruction is as wide and as high with any number of warps. @param {number} warps @param {number} width @param {number} height */
-function layout(warps, width, height) {
+/**
+ * An instruction is as wide and as high with any number of warps. One warp makes room for the queues that it’s compared with.
+ * @param {number} warps @param {number} width @param {number} height @param {number} aside how many columns
+ */
+function layout(warps, width, height, aside = Number(warps === 1)) {
   const small = width < 600;
   const [from, left] = small ? [68, 0] : [88, 88];
   const column = (width - left - (small ? 122 : 180)) / 8; // the rest is for names
@@ -56,11 +59,11 @@ function layout(warps, width, height) {
   const gaps = (place) => GAP * (clamp(0, place, 1) + clamp(0, place - value, 1) + clamp(0, place - value + 1, 1));
   return {
     width, height, value, middle, floor, from, left,
-    x: (/** @type {number} */ warp) => middle + (warp + 0.5 - warps / 2) * column,
+    x: (/** @type {number} */ warp) => middle + (aside + warp + 0.5 - warps / 2) * column,
     y: (/** @type {number} */ place) => floor - (place + 1) * ticket - gaps(place),
     wide: column - (small ? 4 : 8),
     high: ticket - 1.5,
-    beside: middle + (warps / 2) * column + 8,
+    beside: middle + (aside + warps / 2) * column + 8,
     right: left + 8 * column,
     door: small ? 12 : 16, // half of it
     shoulder: floor + 16,
@@ -98,13 +101,22 @@ function box({ warp, clock, ahead, fallen }, row, my) {
   return [x - wide / 2, y, wide, high];
 }
 
+/** Each look's, as one path. @param {Moved[]} all @param {(one: Moved) => number[]} where */
+const drawn = (all, where) => COLOURS.map((look) => boxes(all.filter(({ kind }) => LOOKS[kind] === look).map(where), look));
+
+/** Where they wait before all clocks. @param {number} warps @param {Layout} my */
+const drawQueues = (warps, my) => drawn(at(warps, START), ({ warp, place }) => [my.x(warp) - my.wide / 2, my.y(place), my.wide, my.high]);
+
 /** On paper they are in both places. @param {number} warps @param {number} clock @param {boolean} paper @param {Layout} my */
-function drawInstructions(warps, clock, paper, my) {
-  const all = at(warps, clock);
-  const place = (/** @type {Moved} */ { warp, place }) => [my.x(warp) - my.wide / 2, my.y(place), my.wide, my.high];
-  const drawn = (/** @type {(one: Moved) => number[]} */ where) =>
-    COLOURS.map((look) => boxes(all.filter(({ kind }) => LOOKS[kind] === look).map(where), look));
-  return [group(paper ? 1 : LEFT, drawn(place)), drawn((one) => box(one, my.row(warps), my))];
+const drawInstructions = (warps, clock, paper, my) => [
+  group(paper ? 1 : LEFT, drawQueues(warps, my)),
+  drawn(at(warps, clock), (one) => box(one, my.row(warps), my)),
+];
+
+/** Pale, beside the queue of one warp: what the text has counted. @param {Layout} my */
+function drawFour({ width, height, middle }) {
+  const four = layout(4, width, height, -2);
+  return [group(LEFT, drawQueues(4, four)), text(middle + 8, four.y(queue(4).length - 1) + 13, "label soft", "what four warps bring")];
 }
 
 /** What the instructions are for, beside them. @param {number} warps @param {Layout} my */
@@ -183,7 +195,7 @@ function picture(state, set, { width, elapsed }) {
       return { counted: all || (each === warps && now === clocks(warps)), filled: all ? 1 : each === warps ? filled : 0 };
     };
     const rows = WARPS.map((each) => drawRow(each, paper ? { ...state, guess: 0 } : state, done(each), my));
-    return [drawTracks(my), paper ? nothing : drawScale(my), drawInstructions(warps, paper ? clocks(warps) : now, paper, my), drawFunnel(my), drawNames(warps, my), rows, paper ? nothing : drawGuess(state, my)];
+    return [drawTracks(my), paper ? nothing : drawScale(my), drawInstructions(warps, paper ? clocks(warps) : now, paper, my), drawFunnel(my), drawNames(warps, my), warps === 1 ? drawFour(my) : nothing, rows, paper ? nothing : drawGuess(state, my)];
   };
   const { clock, from, row } = layout(warps, width, width < 600 ? LOW : HIGH);
   const hold = grip("Your guess of the time, in clocks", state.guess, (guess) => set({ guess }), { min: 0, max: MOST }, { from, to: from + MOST * clock, y: row(warps) + TIME + BAR / 2 });
