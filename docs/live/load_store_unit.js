@@ -1,6 +1,6 @@
 // A pair with fewer warps or more: what the load-store unit has to do, one instruction in a clock, and the measured time.
 import { html, nothing, svg } from "lit-html";
-import { at, clocks, FALL, queue, WARPS } from "./load_store_unit.model.js";
+import { aluClocks, at, clocks, FALL, queue, WARPS } from "./load_store_unit.model.js";
 import { grip, oneOf, pluralize } from "./controls.js";
 import { clamp, group, hundredths, path, rect, stage, text } from "./strokes.js";
 
@@ -10,9 +10,9 @@ const [PACE, RUN, FILL] = [30, 2300, 600]; // milliseconds: of a clock at most, 
 const START = 1 - FALL; // so that the first has arrived when its clock has passed
 const AXIS = 310; // clocks, enough for any number of warps and a number behind it
 const MOST = 250; // clocks of a guess, so that a finger finds its end within the picture
-const [LOW, HIGH] = [426, 462]; // pixels, on a phone and elsewhere
+const [LOW, HIGH] = [458, 494]; // pixels, on a phone and elsewhere
 const [TICKS, SCALE] = [[0, 50, 100, 150, 200], 22]; // clocks; the height of their numbers, below all rows
-const [ROW, BAR, TIME] = [46, 14, 21]; // of a number of warps; in it two bars, that of the time so far below the other
+const [ROW, BAR, ALU, TIME] = [54, 13, 17, 34]; // of a number of warps; in it three bars, two of them so far below the first
 const [GAP, FUNNEL] = [6, 66]; // between a load and a sum; from the queues to the first row
 const KNOB = 10;
 
@@ -138,7 +138,8 @@ function drawFunnel({ middle, door, left, right, floor, shoulder, neck, spout })
 }
 
 /**
- * A number of warps: what the load-store unit did, and below it the time, with numbers once they're there; predicted is hollow.
+ * A number of warps: what the load-store unit did, and below it the ALU's work and the time, with numbers once they're there;
+ * predicted is hollow.
  * @param {number} warps @param {State} state @param {{counted: boolean, filled: number}} done @param {Layout} my
  */
 function drawRow(warps, state, { counted, filled }, my) {
@@ -148,23 +149,25 @@ function drawRow(warps, state, { counted, filled }, my) {
   const count = (n, name, y, look = "ink", mark = 0) => {
     const [end, knob] = [my.from + n * my.clock + 8, my.from + mark * my.clock + KNOB];
     const x = mark && knob > end - 8 && knob < end + 70 + 2 * KNOB ? Math.max(end, knob + 6) : end;
-    return text(x, y + 12, `label ${look}`, svg`${x + 64 < my.width ? name : ""} <tspan class="strong">${n}</tspan>`);
+    return text(x, y + BAR - 1, `label ${look}`, svg`${x + 64 < my.width ? name : ""} <tspan class="strong">${n}</tspan>`);
   };
   const kinds = queue(warps);
   return [
-    text(0, y + 23, `label ${chosen ? "ink strong" : "soft"}`, pluralize(warps, "warp")),
+    text(0, y + 28, `label ${chosen ? "ink strong" : "soft"}`, pluralize(warps, "warp")),
     counted && !chosen
       ? COLOURS.map((look) => boxes(kinds.flatMap((kind, place) => (LOOKS[kind] === look ? [[my.from + place * warps * my.clock, y, warps * my.clock, BAR]] : [])), look))
       : nothing,
     counted ? count(clocks(warps), "LSU", y) : nothing,
     guess ? path(`M${my.from + 1} ${y + TIME + 1}H${my.from + guess * my.clock}v${BAR - 2}H${my.from + 1}Z`, "violet dashes") : nothing,
+    filled ? rect(my.from, y + ALU, aluClocks(warps) * filled * my.clock, BAR, "soft") : nothing,
+    filled === 1 ? count(aluClocks(warps), "ALU", y + ALU, "soft") : nothing,
     filled ? rect(my.from, y + TIME, time * filled * my.clock, BAR, "violet") : nothing,
     filled === 1 ? count(time, "time", y + TIME, "violet", guess) : nothing,
   ];
 }
 
 /** @param {Layout} my */
-const drawTracks = (my) => WARPS.flatMap((warps) => [0, TIME].map((down) => rect(my.from, my.row(warps) + down, my.width - my.from, BAR, "track")));
+const drawTracks = (my) => WARPS.flatMap((warps) => [0, ALU, TIME].map((down) => rect(my.from, my.row(warps) + down, my.width - my.from, BAR, "track")));
 
 /** By which to guess; on paper nobody does, and each bar has its number. @param {Layout} my */
 const drawScale = ({ from, clock, height, row }) => [
@@ -208,21 +211,22 @@ function picture(state, set, { width, elapsed }) {
 /** The milliseconds until the last instruction is at its clock. @param {number} warps */
 const lasts = (warps) => (clocks(warps) - START) * pace(warps);
 
-/** @type {Record<number, string[]>} what is asked before a run, what LSU and ALU do in it, and what else to see */
+/** @type {Record<number, string[]>} what is asked before a run, what the LSU does in it, and what else to see */
 const SAYS = {
-  1: ["One warp leaves the LSU an eighth of its work. And the time?", "1 · (5 + 5 + 2) = 12", "48 + 5 = 53"],
-  2: ["Two warps have two results to add up. And the time?", "2 · (10 + 10 + 2) = 44", "48 + 10 = 58", " Nothing is full."],
-  4: ["Four warps wait for the LSU, which starts one instruction in a clock.", "4 · (11 + 11 + 2) = 96", "48 + 20 = 68"],
-  8: ["Eight results of a row take one shuffle more. And the time?", "8 · (11 + 12 + 2) = 200", "48 + 40 = 88"],
+  1: ["One warp leaves the LSU an eighth of its work. And the time?", "1 · (5 + 5 + 2) = 12"],
+  2: ["Two warps have two results to add up. And the time?", "2 · (10 + 10 + 2) = 44", " Nothing is full."],
+  4: ["Four warps wait for the LSU, which starts one instruction in a clock.", "4 · (11 + 11 + 2) = 96"],
+  8: ["Eight results of a row take one shuffle more. And the time?", "8 · (11 + 12 + 2) = 200"],
 };
 
 /** @param {State} state */
 function says(state) {
-  const [asked, lsu, alu, more = ""] = SAYS[read(state)];
+  const warps = read(state);
+  const [asked, lsu, more = ""] = SAYS[warps];
   if (!state.step) return `${asked} Guess, then run.`;
   const guess = state.guess ? `, and you guessed ${state.guess}` : "";
-  const counted = `LSU: ${lsu} clocks. ALU: ${alu}.`.replace(/ ([·+=]) /g, "\u00a0$1\u00a0"); // no line ends in a product
-  return `${counted} Time: ${measured(state, state.warps)}${guess}.${more}`;
+  const counted = `LSU: ${lsu} clocks. ALU: 48 + ${5 * warps} = ${aluClocks(warps)}.`.replace(/ ([·+=]) /g, "\u00a0$1\u00a0"); // no line ends in a product
+  return `${counted} Time: ${measured(state, warps)}${guess}.${more}`;
 }
 
 /** @type {import("./frame.js").Piece<State>} */

@@ -31,9 +31,9 @@ def numbers(text: str) -> list[int]:
 
 
 def beside(*ran: int) -> list[int]:
-    """What should stand there once these numbers of warps have run: clocks of the unit, then the time."""
-    rows = zip(WARPS, LENGTHS, MEASURED, strict=True)
-    return [number for warps, *both in rows if warps in ran for number in both]
+    """What should stand there once these numbers of warps have run: clocks of both units, then the time."""
+    rows = zip(WARPS, LENGTHS, map(worked.alu_clocks, WARPS), MEASURED, strict=True)
+    return [number for warps, *clocks in rows if warps in ran for number in clocks]
 
 
 def shown(piece) -> list[int]:
@@ -69,7 +69,7 @@ def test_the_captions_hold():
     captions = re.search(r'caption="(.*?)"\}\nload_store_unit', PAGE.read_text())[1].split(" | ")
     assert all(40 <= len(caption) <= 85 and caption.endswith(".") for caption in captions)
     four, one, two, eight = captions
-    assert numbers(four) == beside(4)
+    assert numbers(four) == [LENGTHS[2], MEASURED[2]]
     assert one == "An eighth of the LSU’s work still takes nearly half of the time."
     assert LENGTHS[0] * 8 == LENGTHS[2] and 0.4 < MEASURED[0] / MEASURED[2] < 0.5
     assert two == "With two warps the ALU has more to do than the LSU, and neither is full."
@@ -81,12 +81,18 @@ def test_the_captions_hold():
 def test_a_bar_is_as_long_as_its_number(pieces):
     """All are at one scale, and an instruction is as large with one warp as with eight."""
     still = drawing(pieces, {"step": "1"})
-    bars = [(float(rect["width"]), float(rect["y"])) for rect in still.select("rect.violet")]
+    bars, passes = (
+        [(float(rect["width"]), float(rect["y"])) for rect in still.select(f"rect.{look}")]
+        for look in ("violet", "soft")
+    )
     track = float(still.select_one("rect.track")["width"])
     assert [wide for wide, _ in bars] == pytest.approx(
         [MEASURED[0] * track / AXIS, MEASURED[2] * track / AXIS], abs=0.01
     )
-    assert bars[0][1] < bars[1][1]
+    assert [wide for wide, _ in passes] == pytest.approx(
+        [worked.alu_clocks(warps) * track / AXIS for warps in (1, 4)], abs=0.01
+    )
+    assert passes[0][1] < bars[0][1] < passes[1][1] < bars[1][1]
     sizes = {
         re.match(
             r"M\S+ \S+h(\S+)v(\S+)h", drawing(pieces, {"warps": str(warps)}).select_one("g path.key")["d"]
@@ -172,7 +178,11 @@ def test_the_caption_tells_of_what_has_run_last(visit):
 
 def test_on_a_phone_all_of_it_is_in_sight_at_once(open_piece):
     piece = open_piece("load_store_unit", 390)
-    assert piece.locator(".hb-live__stage").bounding_box()["height"] < 640
+    high = lambda: piece.locator(".hb-live__stage").bounding_box()["height"]
+    assert high() < 640
+    piece.get_by_role("slider").press("PageUp")
+    piece.get_by_role("button", name="Run 1 warp").click()
+    assert high() < 640
 
 
 def test_no_run_takes_longer_than_three_seconds(visit):
