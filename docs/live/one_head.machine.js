@@ -278,7 +278,7 @@ function drawWay({ step, first, second }, at) {
   });
 }
 
-/** From memory to the bench; or back, and then it fades. @param {Frame} now @param {Layout} at */
+/** From memory to the bench, above the names of its registers; or back, and then it fades. @param {Frame} now @param {Layout} at */
 function drawWires({ step, second }, at) {
   const { touch } = step.moments.at(-1) ?? {};
   if (!touch || at.small) return nothing;
@@ -287,7 +287,7 @@ function drawWires({ step, second }, at) {
   const [load, store] = stored ? ["", "m-4 7l4-7 4 7"] : ["m-6-4l6 4-6 4m6-4", ""]; // the head of the arrow
   const wires = touch.places.map((i) => {
     const toX = inMemory(table, i).x + table.width / 2;
-    const way = `H${x}V${toY + 40}C${x} ${toY + 12} ${toX} ${toY + 30} ${toX} ${toY + 1}`;
+    const way = `H${x}V${toY + 11}H${toX}V${toY + 1}`;
     return path(`M${x + 7} ${y}${load}${way}${store}`, table.look);
   });
   return group(stored ? 1 - second : 1, wires);

@@ -173,6 +173,20 @@ def test_the_name_of_a_table_is_on_its_highest_pile(pieces, size):
     assert loaded == [[0, 0, 0], [1, 0, 0], [1, 1, 0], [1, 1, 1], [1, 2, 2], [2.1, 4.1, 4.1]]
 
 
+@pytest.mark.parametrize("width", [1440, 1280, 768])
+@pytest.mark.parametrize("step", [2, 4, 13, LINES])
+def test_an_arrow_goes_around_all_words_and_has_straight_sides(open_piece, width, step):
+    piece = open_piece("one_head", width, step=step)
+    crossed = piece.locator("svg.stage:visible").evaluate("""(stage) => {
+        const texts = [...stage.querySelectorAll("text")].map((part) => [part.textContent, part.getBBox()]);
+        const wires = [...stage.querySelectorAll("path")].filter((path) => path.getAttribute("d").includes("H") && path.getBBox().height > 20);
+        const points = wires.flatMap((wire) => Array.from({ length: 400 }, (_, i) => wire.getPointAtLength((i * wire.getTotalLength()) / 400)));
+        return [wires.length, wires.some((wire) => /[CQ]/.test(wire.getAttribute("d"))), texts.filter(([, { x, y, width, height }]) =>
+            points.some((at) => at.x > x && at.x < x + width && at.y > y + 3 && at.y < y + height - 3)).map(([text]) => text)];
+    }""")  # fmt: skip
+    assert crossed == [0 if step == LINES else 2, False, []]
+
+
 @pytest.mark.parametrize(("program", "says"), [(0, "[6.33, 3.67] goes"), (1, "Its own row"), (2, "[3.67")])
 def test_a_click_on_a_program_runs_it_to_its_end_and_another_takes_it_back(open_piece, program, says):
     piece = open_piece("one_head")
