@@ -47,10 +47,11 @@ export const isOver = ({ step, second }) => isDone(step, PROGRAMS - 1) && second
 
 /** How many keys with wrong addresses are abreast in a pile. @param {Frame} now @param {Tensor} tensor */
 const abreastIn = ({ wrong }, tensor) => (wrong && tensor === "k" ? 2 : 1);
-/** How many blocks high the piles of a table are, and in the end what is counted. @param {Frame} now @param {Tensor} tensor */
-function lift(now, tensor) {
+/** How many blocks high the highest pile is, and in the end what is counted: the names of all tables are above it. @param {Frame} now */
+function lift(now) {
   const high = (/** @type {Step} */ step) =>
-    Math.max(...range(KEYS).map((row) => Math.ceil(visitors(step, tensor, row, DIM).length / abreastIn(now, tensor))));
+    Math.max(...TABLES.slice(0, 3).flatMap(([tensor]) =>
+      range(KEYS).map((row) => Math.ceil(visitors(step, tensor, row, DIM).length / abreastIn(now, tensor)))));
   return high(now.before) + (high(now.step) - high(now.before)) * now.first + (isOver(now) ? 1.1 : 0);
 }
 
@@ -126,7 +127,7 @@ function drawTable(table, now, at) {
   const loads = range(numbers.length / DIM).map((row) => (stored ? [] : visitors(step, tensor, row, DIM)));
   const named = svg`<tspan class="strong ${look}">${letter}</tspan> ${word}`;
   return [
-    text(x + (loads.length * width) / 2, y - 12 - (stored ? 0 : lift(now, tensor)) * FLOOR, "middle cell soft", named),
+    text(x + (loads.length * width) / 2, y - 12 - lift(now) * FLOOR, "middle cell soft", named),
     loads.map((programs, row) => {
       const cell = inMemory(table, row * DIM);
       const empty = numbers[row * DIM] === null;
