@@ -36,9 +36,38 @@ def sentence_text(piece) -> str:
     return piece.locator(".hb-live__says").inner_text()
 
 
+CAPTIONS = re.search(r'caption="(.*?)"\}\none_head', PAGE.read_text())[1].split(" | ")
+
+
 def test_the_captions_are_of_one_line():
-    captions = re.search(r'caption="(.*?) \| (.*?)"\}\none_head', PAGE.read_text()).groups()
-    assert all(40 <= len(caption) <= 85 and caption.endswith(".") for caption in captions)
+    assert len(CAPTIONS) == 3 and all(40 <= len(caption) <= 85 and caption.endswith(".") for caption in CAPTIONS)
+
+
+@pytest.mark.parametrize(("wrong", "rows", "loads"), [("false", 0, [1, 3]), ("true", 3, [1, 6, 3, 0])])
+def test_a_caption_says_what_happened(pieces, wrong, rows, loads):
+    """The last: rows of the output that are struck through, and how often a query, key or value was loaded."""
+    still = BeautifulSoup(pieces.draw_state("one_head", {"step": str(LINES + 2), "wrong": wrong}), "html.parser")
+    counted = [
+        int(text.text[:-1]) for text in still.select("svg.wide text.middle.strong.ink") if text.text.endswith("×")
+    ]
+    assert list(dict.fromkeys(counted)) == loads and len(counted) == 9
+    assert counted[3:6] == ([6, 3, 0] if rows else [3, 3, 3])  # of the keys
+    assert len(still.select("svg.wide text.wrong")) == 2 * rows
+
+
+def test_the_caption_at_the_end_is_of_the_run_that_ended(visit):
+    page = visit("chapters/first-kernel/")
+    page.emulate_media(reduced_motion="reduce")
+    piece = start_piece(page, "one_head")
+    told = lambda: [each.text_content() for each in piece.locator("figcaption > span:visible").all()]
+    last = piece.get_by_role("button", name=re.compile("^program 2"))
+    assert told() == CAPTIONS[:1]
+    last.click()
+    assert told() == CAPTIONS[1:2]
+    piece.get_by_label("forget * HEAD_DIM").check()
+    assert told() == CAPTIONS[:1]
+    last.click()
+    assert told() == CAPTIONS[2:]
 
 
 @pytest.mark.parametrize(("step", "held"), [(0, 0), (2, 1), (5, 3), (14, 5), (19, 0), (20, 0), (21, 0)])
