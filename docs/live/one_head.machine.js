@@ -26,6 +26,7 @@ const [BESIDE, LISTING] = [900, 408];
 const FLOOR = 15; // how high a block of a pile is
 const GROUND_ALPHA = 0.2; // how much of its colour a number's ground has
 const READ_ALPHA = 0.42; // and while it's read
+const LEFT_ALPHA = 0.4; // how much is left to see of the registers of a program that has ended
 
 /** The tables in memory, and whose colour each has. @type {[Tensor, string, string, string][]} */
 export const TABLES = [
@@ -211,7 +212,7 @@ function drawNames(program, { step: { held } }, at) {
   ];
 }
 
-/** What a program has on its bench; only paper keeps what is done. @param {number} program @param {Frame} now @returns {Frame} */
+/** What a program has on its bench, or had when it ended. @param {number} program @param {Frame} now @returns {Frame} */
 function seenAt(program, now) {
   const moment = now.step.at[program];
   if (program === now.step.program) return now;
@@ -228,7 +229,7 @@ function drawAwaited(program, at) {
   ];
 }
 
-/** What is forgotten fades. @param {number} program @param {Frame} now @param {Layout} at @param {boolean} paper */
+/** What is forgotten is pale. @param {number} program @param {Frame} now @param {Layout} at @param {boolean} paper */
 function drawBench(program, now, at, paper) {
   const seen = seenAt(program, now);
   const { step, second } = seen;
@@ -239,7 +240,7 @@ function drawBench(program, now, at, paper) {
     done || step.held.query ? nothing : drawAwaited(program, at),
     paper ? nothing : drawWires(seen, at),
     group(
-      paper || !done ? 1 : 1 - second,
+      paper || !done ? 1 : 1 - (1 - LEFT_ALPHA) * second,
       vectors.map((name) => range(DIM).map((i) => ground(at.held(program, name, i), "paper"))),
       vectors.map((name) => drawVector(program, name, seen, at)),
       drawRow(program, seen, at),

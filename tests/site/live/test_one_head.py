@@ -70,11 +70,16 @@ def test_the_caption_at_the_end_is_of_the_run_that_ended(visit):
     assert told() == CAPTIONS[2:]
 
 
-@pytest.mark.parametrize(("step", "held"), [(0, 0), (2, 1), (5, 3), (14, 5), (19, 0), (20, 0), (21, 0)])
-def test_a_bench_names_what_it_holds_and_one_that_is_done_is_empty(pieces, step, held):
+@pytest.mark.parametrize(
+    ("step", "held", "done"),
+    [(0, 0, 0), (2, 1, 0), (5, 3, 0), (14, 5, 0), (18, 5, 0), (19, 5, 1), (20, 10, 2), (21, 15, 3)],
+)
+def test_a_bench_names_what_it_holds_and_one_that_is_done_is_pale(pieces, step, held, done):
     still = BeautifulSoup(pieces.draw_state("one_head", {"step": str(step)}), "html.parser")
     names = re.compile("^(query|key|scores|weights|value|output)$")
     assert len(still.select_one("svg.wide").find_all("text", string=names)) == held
+    pale = still.select("svg.wide g[opacity='0.4']")
+    assert len(pale) == done and all(len(bench.find_all("text", string=names)) == 5 for bench in pale)
     assert len(still.select_one("svg.printed").find_all("text", string=names)) == 3 * 5, "paper keeps it"
 
 
