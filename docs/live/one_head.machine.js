@@ -285,12 +285,12 @@ function drawWires({ step, second }, at) {
   const { touch } = step.moments.at(-1) ?? {};
   if (!touch || at.small) return nothing;
   const [table, place] = [tableOf(at, touch.tensor), at.held(step.program, touch.register, 0)];
-  const [stored, x, y, toY] = [touch.tensor === "out", place.x - 8, place.y + 8, table.y + DIM * table.height];
+  const [stored, x, y, toY] = [touch.tensor === "out", place.x - Math.min(12, at.gap - 3), place.y + 8, table.y + DIM * table.height];
   const [load, store] = stored ? ["", "m-4 7l4-7 4 7"] : ["m-6-4l6 4-6 4m6-4", ""]; // the head of the arrow
   const wires = touch.places.map((i) => {
     const toX = inMemory(table, i).x + table.width / 2;
     const way = `H${x}V${toY + 11}H${toX}V${toY + 1}`;
-    return path(`M${x + 7} ${y}${load}${way}${store}`, table.look);
+    return path(`M${place.x - 1} ${y}${load}${way}${store}`, table.look);
   });
   return group(stored ? 1 - second : 1, wires);
 }
