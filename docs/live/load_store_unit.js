@@ -1,6 +1,6 @@
 // A pair with fewer warps or more: what the load-store unit has to do, one instruction in a clock, and the measured time.
 import { html, nothing, svg } from "lit-html";
-import { at, clocks, FALL, queue, WARPS } from "./load_store_unit.model.js";
+import { aluClocks, at, clocks, FALL, queue, WARPS } from "./load_store_unit.model.js";
 import { grip, oneOf, pluralize } from "./controls.js";
 import { clamp, group, hundredths, path, rect, stage, text } from "./strokes.js";
 
@@ -10,8 +10,9 @@ const [PACE, RUN, FILL] = [30, 2300, 600]; // milliseconds: of a clock at most, 
 const START = 1 - FALL; // so that the first has arrived when its clock has passed
 const AXIS = 310; // clocks, enough for any number of warps and a number behind it
 const MOST = 250; // clocks of a guess, so that a finger finds its end within the picture
-const [LOW, HIGH] = [404, 440]; // pixels, on a phone and elsewhere
-const [ROW, BAR, TIME] = [46, 14, 21]; // of a number of warps; in it two bars, that of the time so far below the other
+const [LOW, HIGH] = [458, 494]; // pixels, on a phone and elsewhere
+const [TICKS, SCALE] = [[0, 50, 100, 150, 200], 22]; // clocks; the height of their numbers, below all rows
+const [ROW, BAR, ALU, TIME] = [54, 13, 17, 34]; // of a number of warps; in it three bars, two of them so far below the first
 const [GAP, FUNNEL] = [6, 66]; // between a load and a sum; from the queues to the first row
 const KNOB = 10;
 
@@ -42,24 +43,27 @@ const measured = (state, warps) => Number(state.measured.split(" ")[WARPS.indexO
 /** @param {number} warps */
 const pace = (warps) => Math.min(PACE, RUN / (clocks(warps) - START));
 
-/** An instruction is as wide and as high with any number of warps. @param {number} warps @param {number} width @param {number} height */
-function layout(warps, width, height) {
+/**
+ * An instruction is as wide and as high with any number of warps. One warp makes room for the queues that it’s compared with.
+ * @param {number} warps @param {number} width @param {number} height @param {number} aside how many columns
+ */
+function layout(warps, width, height, aside = Number(warps === 1)) {
   const small = width < 600;
   const [from, left] = small ? [68, 0] : [88, 88];
   const column = (width - left - (small ? 122 : 180)) / 8; // the rest is for names
-  const [rows, value] = [height - 4 * ROW, queue(warps).indexOf("value")];
+  const [rows, value] = [height - SCALE - 4 * ROW, queue(warps).indexOf("value")];
   const floor = rows - FUNNEL;
   const ticket = (floor - 3 * GAP) / queue(8).length;
   const middle = left + 4 * column;
   /** @param {number} place from the head of the queue, perhaps in between two */
   const gaps = (place) => GAP * (clamp(0, place, 1) + clamp(0, place - value, 1) + clamp(0, place - value + 1, 1));
   return {
-    width, value, middle, floor, from, left,
-    x: (/** @type {number} */ warp) => middle + (warp + 0.5 - warps / 2) * column,
+    width, height, value, middle, floor, from, left,
+    x: (/** @type {number} */ warp) => middle + (aside + warp + 0.5 - warps / 2) * column,
     y: (/** @type {number} */ place) => floor - (place + 1) * ticket - gaps(place),
     wide: column - (small ? 4 : 8),
     high: ticket - 1.5,
-    beside: middle + (warps / 2) * column + 8,
+    beside: middle + (aside + warps / 2) * column + 8,
     right: left + 8 * column,
     door: small ? 12 : 16, // half of it
     shoulder: floor + 16,
@@ -97,13 +101,22 @@ function box({ warp, clock, ahead, fallen }, row, my) {
   return [x - wide / 2, y, wide, high];
 }
 
+/** Each look's, as one path. @param {Moved[]} all @param {(one: Moved) => number[]} where */
+const drawn = (all, where) => COLOURS.map((look) => boxes(all.filter(({ kind }) => LOOKS[kind] === look).map(where), look));
+
+/** Where they wait before all clocks. @param {number} warps @param {Layout} my */
+const drawQueues = (warps, my) => drawn(at(warps, START), ({ warp, place }) => [my.x(warp) - my.wide / 2, my.y(place), my.wide, my.high]);
+
 /** On paper they are in both places. @param {number} warps @param {number} clock @param {boolean} paper @param {Layout} my */
-function drawInstructions(warps, clock, paper, my) {
-  const all = at(warps, clock);
-  const place = (/** @type {Moved} */ { warp, place }) => [my.x(warp) - my.wide / 2, my.y(place), my.wide, my.high];
-  const drawn = (/** @type {(one: Moved) => number[]} */ where) =>
-    COLOURS.map((look) => boxes(all.filter(({ kind }) => LOOKS[kind] === look).map(where), look));
-  return [group(paper ? 1 : LEFT, drawn(place)), drawn((one) => box(one, my.row(warps), my))];
+const drawInstructions = (warps, clock, paper, my) => [
+  group(paper ? 1 : LEFT, drawQueues(warps, my)),
+  drawn(at(warps, clock), (one) => box(one, my.row(warps), my)),
+];
+
+/** Pale, beside the queue of one warp: what the text has counted. @param {Layout} my */
+function drawFour({ width, height, middle }) {
+  const four = layout(4, width, height, -2);
+  return [group(LEFT, drawQueues(4, four)), text(middle + 8, four.y(queue(4).length - 1) + 13, "label soft", "what four warps bring")];
 }
 
 /** What the instructions are for, beside them. @param {number} warps @param {Layout} my */
@@ -125,7 +138,8 @@ function drawFunnel({ middle, door, left, right, floor, shoulder, neck, spout })
 }
 
 /**
- * A number of warps: what the load-store unit did, and below it the time, with numbers once they're there; predicted is hollow.
+ * A number of warps: what the load-store unit did, and below it the ALU's work and the time, with numbers once they're there;
+ * predicted is hollow.
  * @param {number} warps @param {State} state @param {{counted: boolean, filled: number}} done @param {Layout} my
  */
 function drawRow(warps, state, { counted, filled }, my) {
@@ -135,23 +149,31 @@ function drawRow(warps, state, { counted, filled }, my) {
   const count = (n, name, y, look = "ink", mark = 0) => {
     const [end, knob] = [my.from + n * my.clock + 8, my.from + mark * my.clock + KNOB];
     const x = mark && knob > end - 8 && knob < end + 70 + 2 * KNOB ? Math.max(end, knob + 6) : end;
-    return text(x, y + 12, `label ${look}`, svg`${x + 64 < my.width ? name : ""} <tspan class="strong">${n}</tspan>`);
+    return text(x, y + BAR - 1, `label ${look}`, svg`${x + 64 < my.width ? name : ""} <tspan class="strong">${n}</tspan>`);
   };
   const kinds = queue(warps);
   return [
-    text(0, y + 23, `label ${chosen ? "ink strong" : "soft"}`, pluralize(warps, "warp")),
+    text(0, y + 28, `label ${chosen ? "ink strong" : "soft"}`, pluralize(warps, "warp")),
     counted && !chosen
       ? COLOURS.map((look) => boxes(kinds.flatMap((kind, place) => (LOOKS[kind] === look ? [[my.from + place * warps * my.clock, y, warps * my.clock, BAR]] : [])), look))
       : nothing,
     counted ? count(clocks(warps), "LSU", y) : nothing,
     guess ? path(`M${my.from + 1} ${y + TIME + 1}H${my.from + guess * my.clock}v${BAR - 2}H${my.from + 1}Z`, "violet dashes") : nothing,
+    filled ? rect(my.from, y + ALU, aluClocks(warps) * filled * my.clock, BAR, "soft") : nothing,
+    filled === 1 ? count(aluClocks(warps), "ALU", y + ALU, "soft") : nothing,
     filled ? rect(my.from, y + TIME, time * filled * my.clock, BAR, "violet") : nothing,
     filled === 1 ? count(time, "time", y + TIME, "violet", guess) : nothing,
   ];
 }
 
 /** @param {Layout} my */
-const drawTracks = (my) => WARPS.flatMap((warps) => [0, TIME].map((down) => rect(my.from, my.row(warps) + down, my.width - my.from, BAR, "track")));
+const drawTracks = (my) => WARPS.flatMap((warps) => [0, ALU, TIME].map((down) => rect(my.from, my.row(warps) + down, my.width - my.from, BAR, "track")));
+
+/** By which to guess; on paper nobody does, and each bar has its number. @param {Layout} my */
+const drawScale = ({ from, clock, height, row }) => [
+  text(0, height - 4, "label soft", "clocks"),
+  TICKS.map((n) => [path(`M${from + n * clock} ${row(1)}V${height - SCALE}`, "line thin"), text(from + n * clock, height - 4, "label soft middle", n)]),
+];
 
 /** What ends the guess of the time: it’s held as long as it can change. @param {State} state @param {Layout} my */
 function drawGuess({ guess, step, warps }, my) {
@@ -170,13 +192,13 @@ function picture(state, set, { width, elapsed }) {
   const filled = state.step ? clamp(0, (elapsed - lasts(warps)) / FILL, 1) : 0;
   const ran = kept(state);
   const draw = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) => {
-    const my = layout(warps, wide, high);
+    const my = layout(warps, wide, paper ? high + SCALE : high);
     const done = (/** @type {number} */ each) => {
       const all = paper || (each !== warps && ran.includes(each));
       return { counted: all || (each === warps && now === clocks(warps)), filled: all ? 1 : each === warps ? filled : 0 };
     };
     const rows = WARPS.map((each) => drawRow(each, paper ? { ...state, guess: 0 } : state, done(each), my));
-    return [drawTracks(my), drawInstructions(warps, paper ? clocks(warps) : now, paper, my), drawFunnel(my), drawNames(warps, my), rows, paper ? nothing : drawGuess(state, my)];
+    return [drawTracks(my), paper ? nothing : drawScale(my), drawInstructions(warps, paper ? clocks(warps) : now, paper, my), drawFunnel(my), drawNames(warps, my), warps === 1 ? drawFour(my) : nothing, rows, paper ? nothing : drawGuess(state, my)];
   };
   const { clock, from, row } = layout(warps, width, width < 600 ? LOW : HIGH);
   const hold = grip("Your guess of the time, in clocks", state.guess, (guess) => set({ guess }), { min: 0, max: MOST }, { from, to: from + MOST * clock, y: row(warps) + TIME + BAR / 2 });
@@ -189,21 +211,22 @@ function picture(state, set, { width, elapsed }) {
 /** The milliseconds until the last instruction is at its clock. @param {number} warps */
 const lasts = (warps) => (clocks(warps) - START) * pace(warps);
 
-/** @type {Record<number, string[]>} what is asked before a run, what LSU and ALU do in it, and what else to see */
+/** @type {Record<number, string[]>} what is asked before a run, what the LSU does in it, and what else to see */
 const SAYS = {
-  1: ["One warp leaves the LSU an eighth of its work. And the time?", "1 · (5 + 5 + 2) = 12", "48 + 5 = 53"],
-  2: ["Two warps have two results to add up. And the time?", "2 · (10 + 10 + 2) = 44", "48 + 10 = 58", " Nothing is full."],
-  4: ["Four warps wait for the LSU, which starts one instruction in a clock.", "4 · (11 + 11 + 2) = 96", "48 + 20 = 68"],
-  8: ["Eight results of a row take one shuffle more. And the time?", "8 · (11 + 12 + 2) = 200", "48 + 40 = 88"],
+  1: ["One warp leaves the LSU an eighth of its work. And the time?", "1 · (5 + 5 + 2) = 12"],
+  2: ["Two warps have two results to add up. And the time?", "2 · (10 + 10 + 2) = 44", " Nothing is full."],
+  4: ["Four warps wait for the LSU, which starts one instruction in a clock.", "4 · (11 + 11 + 2) = 96"],
+  8: ["Eight results of a row take one shuffle more. And the time?", "8 · (11 + 12 + 2) = 200"],
 };
 
 /** @param {State} state */
 function says(state) {
-  const [asked, lsu, alu, more = ""] = SAYS[read(state)];
+  const warps = read(state);
+  const [asked, lsu, more = ""] = SAYS[warps];
   if (!state.step) return `${asked} Guess, then run.`;
   const guess = state.guess ? `, and you guessed ${state.guess}` : "";
-  const counted = `LSU: ${lsu} clocks. ALU: ${alu}.`.replace(/ ([·+=]) /g, "\u00a0$1\u00a0"); // no line ends in a product
-  return `${counted} Time: ${measured(state, state.warps)}${guess}.${more}`;
+  const counted = `LSU: ${lsu} clocks. ALU: 48 + ${5 * warps} = ${aluClocks(warps)}.`.replace(/ ([·+=]) /g, "\u00a0$1\u00a0"); // no line ends in a product
+  return `${counted} Time: ${measured(state, warps)}${guess}.${more}`;
 }
 
 /** @type {import("./frame.js").Piece<State>} */
@@ -216,7 +239,7 @@ export default {
     const other = [1, 8, 2, 4].find((warps) => !kept(state).includes(warps));
     return other ? [`With ${pluralize(other, "warp")}`, choose(state, other)] : ["Again", { step: 0, guess: 0 }];
   },
-  done: (state) => kept(state).includes(1), // of it the caption tells
+  done: ({ warps }) => [4, 1, 2, 8].indexOf(warps), // in this order the caption tells of them
   meanwhile: () => "One instruction in a clock, whichever warp it comes from.",
   duration: ({ warps }) => lasts(warps) + FILL,
 };

@@ -29,6 +29,9 @@ export const queue = (warps) => ["key", ...sum(Math.min(warps, NUMBERS / LANES))
 /** @param {number} warps */
 export const clocks = (warps) => warps * queue(warps).length;
 
+/** For how many the ALU works: two passes over the row, and each warp's loops and addresses. @param {number} warps */
+export const aluClocks = (warps) => 48 + 5 * warps;
+
 /** All instructions in the order in which they start; the warps take turns. @param {number} warps @returns {Instruction[]} */
 export const instructions = (warps) =>
   queue(warps).flatMap((kind, place) =>

@@ -198,7 +198,7 @@ export default {
   title: "A kernel at work", initial, picture, toggle, next, meanwhile,
   numbers: (state, { elapsed }) => listing(state.wrong, frame(state, elapsed).step),
   lastStep: last,
-  done: ({ wrong }) => !wrong,
+  done: ({ wrong }) => (wrong ? 2 : 1), // which caption
   duration: (state) => pace(state) * (ends(state)[state.step] - ends(state)[state.step - 1]),
   says: (state) => sentence(WORDS, state.wrong, now(state)).replace(/ ([·×]) /g, "\u00a0$1\u00a0"), // no line ends in a product
 };

@@ -26,6 +26,7 @@ const [BESIDE, LISTING] = [900, 408];
 const FLOOR = 15; // how high a block of a pile is
 const GROUND_ALPHA = 0.2; // how much of its colour a number's ground has
 const READ_ALPHA = 0.42; // and while it's read
+const LEFT_ALPHA = 0.4; // how much is left to see of the registers of a program that has ended
 
 /** The tables in memory, and whose colour each has. @type {[Tensor, string, string, string][]} */
 export const TABLES = [
@@ -47,10 +48,11 @@ export const isOver = ({ step, second }) => isDone(step, PROGRAMS - 1) && second
 
 /** How many keys with wrong addresses are abreast in a pile. @param {Frame} now @param {Tensor} tensor */
 const abreastIn = ({ wrong }, tensor) => (wrong && tensor === "k" ? 2 : 1);
-/** How many blocks high the piles of a table are, and in the end what is counted. @param {Frame} now @param {Tensor} tensor */
-function lift(now, tensor) {
+/** How many blocks high the highest pile is, and in the end what is counted: the names of all tables are above it. @param {Frame} now */
+function lift(now) {
   const high = (/** @type {Step} */ step) =>
-    Math.max(...range(KEYS).map((row) => Math.ceil(visitors(step, tensor, row, DIM).length / abreastIn(now, tensor))));
+    Math.max(...TABLES.slice(0, 3).flatMap(([tensor]) =>
+      range(KEYS).map((row) => Math.ceil(visitors(step, tensor, row, DIM).length / abreastIn(now, tensor)))));
   return high(now.before) + (high(now.step) - high(now.before)) * now.first + (isOver(now) ? 1.1 : 0);
 }
 
@@ -126,7 +128,7 @@ function drawTable(table, now, at) {
   const loads = range(numbers.length / DIM).map((row) => (stored ? [] : visitors(step, tensor, row, DIM)));
   const named = svg`<tspan class="strong ${look}">${letter}</tspan> ${word}`;
   return [
-    text(x + (loads.length * width) / 2, y - 12 - (stored ? 0 : lift(now, tensor)) * FLOOR, "middle cell soft", named),
+    text(x + (loads.length * width) / 2, y - 12 - lift(now) * FLOOR, "middle cell soft", named),
     loads.map((programs, row) => {
       const cell = inMemory(table, row * DIM);
       const empty = numbers[row * DIM] === null;
@@ -210,7 +212,7 @@ function drawNames(program, { step: { held } }, at) {
   ];
 }
 
-/** What a program has on its bench; only paper keeps what is done. @param {number} program @param {Frame} now @returns {Frame} */
+/** What a program has on its bench, or had when it ended. @param {number} program @param {Frame} now @returns {Frame} */
 function seenAt(program, now) {
   const moment = now.step.at[program];
   if (program === now.step.program) return now;
@@ -227,7 +229,7 @@ function drawAwaited(program, at) {
   ];
 }
 
-/** What is forgotten fades. @param {number} program @param {Frame} now @param {Layout} at @param {boolean} paper */
+/** What is forgotten is pale. @param {number} program @param {Frame} now @param {Layout} at @param {boolean} paper */
 function drawBench(program, now, at, paper) {
   const seen = seenAt(program, now);
   const { step, second } = seen;
@@ -238,7 +240,7 @@ function drawBench(program, now, at, paper) {
     done || step.held.query ? nothing : drawAwaited(program, at),
     paper ? nothing : drawWires(seen, at),
     group(
-      paper || !done ? 1 : 1 - second,
+      paper || !done ? 1 : 1 - (1 - LEFT_ALPHA) * second,
       vectors.map((name) => range(DIM).map((i) => ground(at.held(program, name, i), "paper"))),
       vectors.map((name) => drawVector(program, name, seen, at)),
       drawRow(program, seen, at),
@@ -278,17 +280,17 @@ function drawWay({ step, first, second }, at) {
   });
 }
 
-/** From memory to the bench; or back, and then it fades. @param {Frame} now @param {Layout} at */
+/** From memory to the bench, above the names of its registers; or back, and then it fades. @param {Frame} now @param {Layout} at */
 function drawWires({ step, second }, at) {
   const { touch } = step.moments.at(-1) ?? {};
   if (!touch || at.small) return nothing;
   const [table, place] = [tableOf(at, touch.tensor), at.held(step.program, touch.register, 0)];
-  const [stored, x, y, toY] = [touch.tensor === "out", place.x - 8, place.y + 8, table.y + DIM * table.height];
+  const [stored, x, y, toY] = [touch.tensor === "out", place.x - Math.min(12, at.gap - 3), place.y + 8, table.y + DIM * table.height];
   const [load, store] = stored ? ["", "m-4 7l4-7 4 7"] : ["m-6-4l6 4-6 4m6-4", ""]; // the head of the arrow
   const wires = touch.places.map((i) => {
     const toX = inMemory(table, i).x + table.width / 2;
-    const way = `H${x}V${toY + 40}C${x} ${toY + 12} ${toX} ${toY + 30} ${toX} ${toY + 1}`;
-    return path(`M${x + 7} ${y}${load}${way}${store}`, table.look);
+    const way = `H${x}V${toY + 11}H${toX}V${toY + 1}`;
+    return path(`M${place.x - 1} ${y}${load}${way}${store}`, table.look);
   });
   return group(stored ? 1 - second : 1, wires);
 }

@@ -32,6 +32,8 @@ CHECKS = [
         ("Math.min(warps, NUMBERS / LANES)", "warps"), other_mistakes=(('...shuffles(results), "shared", "shared"', "...shuffles(results)"),)),
     OracleCheck("load_store_unit: clocks", per_case(worked.load_store_clocks), lambda: [[warps] for warps in WARPS],
         ("warps * queue(warps).length", "warps * queue(4).length")),
+    OracleCheck("load_store_unit: aluClocks", per_case(worked.alu_clocks), lambda: [[warps] for warps in WARPS],
+        ("48 + 5 * warps", "48 + 5")),
     OracleCheck("load_store_unit: started", started, lambda: [[warps, clock] for warps in WARPS for clock in range(-WAY, 220)],
         ("clock >= one.clock + 1", "clock > one.clock + 1"), other_mistakes=(  # one that never passes
             ("place * warps + warp ", "warp * queue(warps).length + place "),

@@ -16,6 +16,7 @@ WARPS = 1, 2, 4, 8
 LENGTHS = [worked.load_store_clocks(warps) for warps in WARPS]
 MEASURED = [round(row["all"]) for row in plot.rows_with(records.table("what_limits", "clocks"), head_dim=128)]
 AXIS = 310  # clocks
+TICKS = "0", "50", "100", "150", "200"
 PAGE = ROOT / "docs" / "chapters" / "first-kernel" / "index.md"
 
 
@@ -26,13 +27,13 @@ def drawing(pieces, state: dict, width: str = "wide"):
 
 def numbers(text: str) -> list[int]:
     """What stands behind the bars, in the order of their rows."""
-    return [int(each) for each in re.findall(r"\d+", re.sub(r"\d warps?", "", text))]
+    return [int(each) for each in re.findall(r"\d+", re.sub(rf"\d warps?|clocks{''.join(TICKS)}", "", text))]
 
 
 def beside(*ran: int) -> list[int]:
-    """What should stand there once these numbers of warps have run: clocks of the unit, then the time."""
-    rows = zip(WARPS, LENGTHS, MEASURED, strict=True)
-    return [number for warps, *both in rows if warps in ran for number in both]
+    """What should stand there once these numbers of warps have run: clocks of both units, then the time."""
+    rows = zip(WARPS, LENGTHS, map(worked.alu_clocks, WARPS), MEASURED, strict=True)
+    return [number for warps, *clocks in rows if warps in ran for number in clocks]
 
 
 def shown(piece) -> list[int]:
@@ -65,22 +66,33 @@ def test_a_run_is_asked_for_before_its_rule_is_said(pieces, warps):
 
 
 def test_the_captions_hold():
-    first, second = re.search(r'caption="(.*?) \| (.*?)"\}\nload_store_unit', PAGE.read_text()).groups()
-    assert all(40 <= len(caption) <= 85 and caption.endswith(".") for caption in (first, second))
-    assert numbers(first) == beside(4)
+    captions = re.search(r'caption="(.*?)"\}\nload_store_unit', PAGE.read_text())[1].split(" | ")
+    assert all(40 <= len(caption) <= 85 and caption.endswith(".") for caption in captions)
+    four, one, two, eight = captions
+    assert numbers(four) == [LENGTHS[2], MEASURED[2]]
+    assert one == "An eighth of the LSU’s work still takes nearly half of the time."
     assert LENGTHS[0] * 8 == LENGTHS[2] and 0.4 < MEASURED[0] / MEASURED[2] < 0.5
-    assert second == "An eighth of the LSU’s work still takes nearly half of the time."
+    assert two == "With two warps the ALU has more to do than the LSU. Neither is full."
+    assert LENGTHS[1] < worked.alu_clocks(2) < 0.8 * MEASURED[1]
+    assert eight == "Twice the work for the LSU takes nearly twice the time."
+    assert LENGTHS[3] / LENGTHS[2] == pytest.approx(2, abs=0.1) and 1.8 < MEASURED[3] / MEASURED[2] < 2
 
 
 def test_a_bar_is_as_long_as_its_number(pieces):
     """All are at one scale, and an instruction is as large with one warp as with eight."""
     still = drawing(pieces, {"step": "1"})
-    bars = [(float(rect["width"]), float(rect["y"])) for rect in still.select("rect.violet")]
+    bars, passes = (
+        [(float(rect["width"]), float(rect["y"])) for rect in still.select(f"rect.{look}")]
+        for look in ("violet", "soft")
+    )
     track = float(still.select_one("rect.track")["width"])
     assert [wide for wide, _ in bars] == pytest.approx(
         [MEASURED[0] * track / AXIS, MEASURED[2] * track / AXIS], abs=0.01
     )
-    assert bars[0][1] < bars[1][1]
+    assert [wide for wide, _ in passes] == pytest.approx(
+        [worked.alu_clocks(warps) * track / AXIS for warps in (1, 4)], abs=0.01
+    )
+    assert passes[0][1] < bars[0][1] < passes[1][1] < bars[1][1]
     sizes = {
         re.match(
             r"M\S+ \S+h(\S+)v(\S+)h", drawing(pieces, {"warps": str(warps)}).select_one("g path.key")["d"]
@@ -90,10 +102,41 @@ def test_a_bar_is_as_long_as_its_number(pieces):
     assert len(sizes) == 1
 
 
+@pytest.mark.parametrize("width", ["narrow", "wide"])
+def test_a_guess_has_a_scale(pieces, width):
+    still = drawing(pieces, {}, width)
+    track = still.select_one("rect.track")
+    ticks = [(tick.text, float(tick["x"])) for tick in still.select("text.middle")]
+    assert [name for name, _ in ticks] == list(TICKS)
+    for name, x in ticks:
+        assert x == pytest.approx(float(track["x"]) + int(name) * float(track["width"]) / AXIS, abs=0.01)
+    lines = [float(re.match(r"M(\S+)", path["d"])[1]) for path in still.select("path.line")]
+    assert lines == [x for _, x in ticks] and not drawing(pieces, {}, "printed").select("text.middle")
+
+
 def test_where_an_instruction_has_gone_from_can_still_be_seen(pieces):
     for width, opacity in (("narrow", "0.2"), ("wide", "0.2"), ("printed", "1")):
         places = drawing(pieces, {"step": "1"}, width).select_one(f"g[opacity='{opacity}']")
         assert [" ".join(path["class"]) for path in places.select("path")] == ["fill key", "fill value", "fill ink"]
+
+
+@pytest.mark.parametrize("width", ["narrow", "wide", "printed"])
+def test_one_warp_stands_beside_the_queues_of_four(pieces, width):
+    """So no room above it is empty, and the eighth can be seen."""
+    *moving, pale = drawing(pieces, {}, width).select("g:has(> path.key)")
+    boxes = [
+        re.findall(r"M(\S+) (\S+?)h(\S+?)v", "".join(path["d"] for path in group.select("path")))
+        for group in (moving[0], pale)
+    ]
+    own, four = ([tuple(map(float, box)) for box in each] for each in boxes)
+    assert pale["opacity"] == "0.2" and [len(own), len(four)] == [LENGTHS[0], LENGTHS[2]]
+    assert min(y for _, y, _ in four) <= 20 and max(y for _, y, _ in own) == max(y for _, y, _ in four)
+    assert max(x + wide for x, _, wide in four) + 8 < min(x for x, *_ in own)
+    for warps in WARPS[1:]:
+        other = drawing(pieces, {"warps": str(warps)}, width)
+        assert len(other.select("g:has(> path.key)")) == len(moving) and not other.find_all(
+            "text", string=re.compile("bring")
+        )
 
 
 @pytest.mark.parametrize("width", ["narrow", "wide", "printed"])
@@ -104,22 +147,42 @@ def test_the_funnel_stays_and_the_queues_fit_above_it(pieces, width):
         edges.add(tuple(path["d"] for path in still.select("path.stroke.ink")))
         tops = [float(y) for y in re.findall(r"M\S+ (\S+?)h", still.select_one("g path.ink")["d"])]
         assert min(tops) >= 0
-        names = [float(name["y"]) for name in still.select("text.label")[1:5]]
+        names = [float(name["y"]) for name in still.find_all("text", string=re.compile("^(load the|add up)"))]
+        assert len(names) == 4
         assert all(low - high >= 18 for low, high in pairwise(names)), f"names of {warps} warps are on each other"
     assert len(edges) == 1
 
 
-def test_the_caption_tells_of_one_warp_once_it_has_run(open_piece):
-    piece = open_piece("load_store_unit", runs="4", warps=8)
-    for warps, told in [(8, False), (2, False), (1, True)]:
-        piece.get_by_role("button", name=re.compile(f"^{warps} warp")).click()
-        piece.get_by_role("button", name=re.compile(f"^Run {warps} warp")).click()
-        assert piece.page.locator("#live-load_store_unit[data-done]").count() == told
+def test_the_caption_tells_of_what_has_run_last(visit):
+    page = visit("chapters/first-kernel/")
+    page.emulate_media(reduced_motion="reduce")
+    piece = start_piece(page, "load_store_unit")
+    told = lambda: [each.text_content() for each in piece.locator("figcaption > span:visible").all()]
+    [first] = told()
+    assert first.startswith("Four warps")
+    for warps, begins in [("1 warp", "An eighth"), ("8 warps", "Twice the work"), ("2 warps", "With two warps")]:
+        piece.get_by_role("button", name=warps, exact=True).click()
+        assert told() == [first]
+        piece.get_by_role("button", name=f"Run {warps}").click()
+        [caption] = told()
+        assert caption.startswith(begins)
+    for warps, begins in [("4 warps", first), ("1 warp", "An eighth")]:
+        piece.get_by_role("button", name=warps, exact=True).click()
+        [caption] = told()
+        assert caption.startswith(begins)
+    page.emulate_media(media="print")
+    [caption] = told()
+    assert caption.startswith("An eighth")
+    page.emulate_media(media="null")
 
 
 def test_on_a_phone_all_of_it_is_in_sight_at_once(open_piece):
     piece = open_piece("load_store_unit", 390)
-    assert piece.locator(".hb-live__stage").bounding_box()["height"] < 640
+    high = lambda: piece.locator(".hb-live__stage").bounding_box()["height"]
+    assert high() < 640
+    piece.get_by_role("slider").press("PageUp")
+    piece.get_by_role("button", name="Run 1 warp").click()
+    assert high() < 640
 
 
 def test_no_run_takes_longer_than_three_seconds(visit):

@@ -36,16 +36,50 @@ def sentence_text(piece) -> str:
     return piece.locator(".hb-live__says").inner_text()
 
 
+CAPTIONS = re.search(r'caption="(.*?)"\}\none_head', PAGE.read_text())[1].split(" | ")
+
+
 def test_the_captions_are_of_one_line():
-    captions = re.search(r'caption="(.*?) \| (.*?)"\}\none_head', PAGE.read_text()).groups()
-    assert all(40 <= len(caption) <= 85 and caption.endswith(".") for caption in captions)
+    assert len(CAPTIONS) == 3 and all(40 <= len(caption) <= 85 and caption.endswith(".") for caption in CAPTIONS)
 
 
-@pytest.mark.parametrize(("step", "held"), [(0, 0), (2, 1), (5, 3), (14, 5), (19, 0), (20, 0), (21, 0)])
-def test_a_bench_names_what_it_holds_and_one_that_is_done_is_empty(pieces, step, held):
+@pytest.mark.parametrize(("wrong", "rows", "loads"), [("false", 0, [1, 3]), ("true", 3, [1, 6, 3, 0])])
+def test_a_caption_says_what_happened(pieces, wrong, rows, loads):
+    """The last: rows of the output that are struck through, and how often a query, key or value was loaded."""
+    still = BeautifulSoup(pieces.draw_state("one_head", {"step": str(LINES + 2), "wrong": wrong}), "html.parser")
+    counted = [
+        int(text.text[:-1]) for text in still.select("svg.wide text.middle.strong.ink") if text.text.endswith("×")
+    ]
+    assert list(dict.fromkeys(counted)) == loads and len(counted) == 9
+    assert counted[3:6] == ([6, 3, 0] if rows else [3, 3, 3])  # of the keys
+    assert len(still.select("svg.wide text.wrong")) == 2 * rows
+
+
+def test_the_caption_at_the_end_is_of_the_run_that_ended(visit):
+    page = visit("chapters/first-kernel/")
+    page.emulate_media(reduced_motion="reduce")
+    piece = start_piece(page, "one_head")
+    told = lambda: [each.text_content() for each in piece.locator("figcaption > span:visible").all()]
+    last = piece.get_by_role("button", name=re.compile("^program 2"))
+    assert told() == CAPTIONS[:1]
+    last.click()
+    assert told() == CAPTIONS[1:2]
+    piece.get_by_label("forget * HEAD_DIM").check()
+    assert told() == CAPTIONS[:1]
+    last.click()
+    assert told() == CAPTIONS[2:]
+
+
+@pytest.mark.parametrize(
+    ("step", "held", "done"),
+    [(0, 0, 0), (2, 1, 0), (5, 3, 0), (14, 5, 0), (18, 5, 0), (19, 5, 1), (20, 10, 2), (21, 15, 3)],
+)
+def test_a_bench_names_what_it_holds_and_one_that_is_done_is_pale(pieces, step, held, done):
     still = BeautifulSoup(pieces.draw_state("one_head", {"step": str(step)}), "html.parser")
     names = re.compile("^(query|key|scores|weights|value|output)$")
     assert len(still.select_one("svg.wide").find_all("text", string=names)) == held
+    pale = still.select("svg.wide g[opacity='0.4']")
+    assert len(pale) == done and all(len(bench.find_all("text", string=names)) == 5 for bench in pale)
     assert len(still.select_one("svg.printed").find_all("text", string=names)) == 3 * 5, "paper keeps it"
 
 
@@ -161,16 +195,30 @@ def test_there_is_time_to_read_what_is_only_said_in_the_end(open_piece):
 
 
 @pytest.mark.parametrize("size", ["narrow", "wide"])
-def test_the_name_of_a_table_is_on_its_highest_pile(pieces, size):
-    """So it rises with what is loaded, and touches neither its blocks nor, in the end, what is counted."""
+def test_the_names_of_all_tables_are_on_one_line_above_the_highest_pile(pieces, size):
+    """So they rise together with what is loaded, and touch neither blocks nor, in the end, what is counted."""
     tops = []
     for step in (0, 2, 4, 13, 20, 21):
         still = BeautifulSoup(pieces.draw_state("one_head", {"step": str(step)}), "html.parser")
         names = still.select_one(f"svg.{size}").find_all("text", class_="cell")
-        tops.append([float(name["y"]) for name in names if re.match("[QKV] ", name.text)])
-    floor = tops[0][0] - tops[1][0]
-    loaded = [[round((tops[0][0] - top) / floor, 1) for top in each] for each in tops]
-    assert loaded == [[0, 0, 0], [1, 0, 0], [1, 1, 0], [1, 1, 1], [1, 2, 2], [2.1, 4.1, 4.1]]
+        assert [name.text for name in names if name.text[1:2] == " "] == ["Q queries", "K keys", "V values", "O output"]
+        [top] = {float(name["y"]) for name in names if name.text[1:2] == " "}
+        tops.append(top)
+    assert [round((tops[0] - top) / (tops[0] - tops[1]), 1) for top in tops] == [0, 1, 1, 1, 2, 4.1]
+
+
+@pytest.mark.parametrize("width", [1440, 1280, 768])
+@pytest.mark.parametrize("step", [2, 4, 13, LINES])
+def test_an_arrow_goes_around_all_words_and_has_straight_sides(open_piece, width, step):
+    piece = open_piece("one_head", width, step=step)
+    crossed = piece.locator("svg.stage:visible").evaluate("""(stage) => {
+        const texts = [...stage.querySelectorAll("text")].map((part) => [part.textContent, part.getBBox()]);
+        const wires = [...stage.querySelectorAll("path")].filter((path) => path.getAttribute("d").includes("H") && path.getBBox().height > 20);
+        const points = wires.flatMap((wire) => Array.from({ length: 400 }, (_, i) => wire.getPointAtLength((i * wire.getTotalLength()) / 400)));
+        return [wires.length, wires.some((wire) => /[CQ]/.test(wire.getAttribute("d"))), texts.filter(([, { x, y, width, height }]) =>
+            points.some((at) => at.x > x && at.x < x + width && at.y > y + 3 && at.y < y + height - 3)).map(([text]) => text)];
+    }""")  # fmt: skip
+    assert crossed == [0 if step == LINES else 2, False, []]
 
 
 @pytest.mark.parametrize(("program", "says"), [(0, "[6.33, 3.67] goes"), (1, "Its own row"), (2, "[3.67")])
