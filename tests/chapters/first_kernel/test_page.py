@@ -11,7 +11,7 @@ from kernels.bench.hardware import H200
 from scripts import records
 from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
-from scripts.chapters.first_kernel.figures import cheaper_passes
+from scripts.chapters.first_kernel.figures import cheaper_passes, clocks_over_words
 from scripts.records import ROOT
 from tests.chapters.three_words import K, Q, S
 from tests.docs.page_text import DRAWINGS, drawing_text
@@ -136,6 +136,16 @@ def test_the_cheaper_pass_takes_away_what_the_chart_says():
     assert all(each["LSU"] < 0.2 < 8 < each["schedulers"] < each["ALU"] for each in gone)
     assert gone[0]["time"] < 0.2 and gone[1]["time"] > 0.6 * gone[1]["ALU"]
     assert gone[2]["time"] == pytest.approx(gone[2]["ALU"], rel=0.02)
+
+
+def test_the_chart_of_long_texts_parts_where_the_passes_take_over():
+    rows = plot.rows_with(records.table("what_limits", "clocks"), head_dim=clocks_over_words.HEAD_DIM)
+    assert [row["n"] for row in rows] == clocks_over_words.WORDS
+    x, busiest = clocks_over_words.crossing(rows), ("data_path", "alu", "issue")
+    sums_lead = [row["n"] for row in rows if max(busiest, key=row.get) == "data_path"]
+    assert sums_lead == [words for words in clocks_over_words.WORDS if words < x]
+    (line,) = clocks_over_words.figure().layout.shapes
+    assert line.x0 == line.x1 == x
 
 
 def test_the_drawn_sum_has_the_instructions_that_are_counted():
