@@ -48,12 +48,12 @@ globalThis.charts = (() => {
     if (bar) trace.insidetextfont = { color: on };
   }
 
-  // As many ticks as there is room for.
+  // As many ticks as there is room for, and the last of them always: that's where lines end.
   function thinned(axis, room) {
     if (!axis.tickvals) return {};
     const texts = axis.ticktext ?? axis.tickvals.map((value) => value.toFixed(0));
     const every = Math.ceil(texts.reduce((sum, text) => sum + wide(String(text), 400) + 14, 0) / room);
-    const kept = (values) => values.filter((_, place) => place % every === 0);
+    const kept = (values) => values.filter((_, place) => (values.length - 1 - place) % every === 0);
     return { tickvals: kept(axis.tickvals), ...(axis.ticktext && { ticktext: kept(texts) }) };
   }
 

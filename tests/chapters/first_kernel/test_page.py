@@ -11,7 +11,7 @@ from kernels.bench.hardware import H200
 from scripts import records
 from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
-from scripts.chapters.first_kernel.figures import cheaper_passes
+from scripts.chapters.first_kernel.figures import cheaper_passes, clocks_over_words
 from scripts.records import ROOT
 from tests.chapters.three_words import K, Q, S
 from tests.docs.page_text import DRAWINGS, drawing_text
@@ -81,8 +81,9 @@ def test_the_drawn_vector_is_as_long_as_the_mask_says(drawing):
     assert [wide / widths[0] for wide in widths] == pytest.approx([n / count[0] for n in count], abs=0.01)
 
 
-def test_the_drawn_memory_has_the_queries_one_after_another():
-    labels, flat = drawing_text("first-kernel-flat-memory"), [number for query in worked.QUERIES for number in query]
+@pytest.mark.parametrize("drawing", ["flat-memory", "flat-memory-wide"])
+def test_the_drawn_memory_has_the_queries_one_after_another(drawing):
+    labels, flat = drawing_text(f"first-kernel-{drawing}"), [number for query in worked.QUERIES for number in query]
     head_dim = len(worked.QUERIES[0])
     assert joined(*(joined(*query, f"query {i}") for i, query in enumerate(worked.QUERIES))) in labels
     assert joined(*(f"{number} {place}" for place, number in enumerate(flat))) in labels
@@ -96,6 +97,7 @@ def test_the_threads_hold_the_first_query_the_third_key_and_copies_of_their_numb
     products = [a * b for a, b in zip(query, key, strict=True)]
     for name, row in [("query 0", query), ("\N{MULTIPLICATION SIGN} key 2", key), ("= product", products)]:
         assert f"{name} {' '.join(map(str, row * 4))}" in labels
+    assert f"copies, up to thread {32 * worked.WARPS - 1}" in labels
     assert f"tl.sum {sum(products)}" in labels
 
 
@@ -136,6 +138,16 @@ def test_the_cheaper_pass_takes_away_what_the_chart_says():
     assert all(each["LSU"] < 0.2 < 8 < each["schedulers"] < each["ALU"] for each in gone)
     assert gone[0]["time"] < 0.2 and gone[1]["time"] > 0.6 * gone[1]["ALU"]
     assert gone[2]["time"] == pytest.approx(gone[2]["ALU"], rel=0.02)
+
+
+def test_the_chart_of_long_texts_parts_where_the_passes_take_over():
+    rows = plot.rows_with(records.table("what_limits", "clocks"), head_dim=clocks_over_words.HEAD_DIM)
+    assert [row["n"] for row in rows] == clocks_over_words.WORDS
+    x, busiest = clocks_over_words.crossing(rows), ("data_path", "alu", "issue")
+    sums_lead = [row["n"] for row in rows if max(busiest, key=row.get) == "data_path"]
+    assert sums_lead == [words for words in clocks_over_words.WORDS if words < x]
+    (line,) = clocks_over_words.figure().layout.shapes
+    assert line.x0 == line.x1 == x
 
 
 def test_the_drawn_sum_has_the_instructions_that_are_counted():
@@ -199,6 +211,22 @@ def test_the_drawn_lines_have_all_that_a_pair_pays(drawing):
     full = "100%" if drawing.endswith("wide") else "350"  # as the drawing is
     for colour in ("violet", "tint"):
         assert re.findall(rf'<rect width="(.+)" height="\d+" fill="var\(--hb-{colour}\)"', source(drawing)) == [full]
+
+
+def test_the_tally_has_what_is_found_before_the_passes():
+    setting = {"n": worked.SHAPE[-1], "warps": worked.WARPS, "head_dim": 128, "heads": 16}
+    (clocks,) = plot.rows_with(records.table("what_limits", "clocks"), **setting)
+    (l2,) = plot.rows_with(records.table("l2_speed", "sizes"), size=16)
+    loaded = round(512 / worked.bytes_in_a_clock(1e12 * l2["speed"]))
+    whole, found = round(clocks["all"]), {"multiplying": worked.FP32_CLOCKS, "L2": loaded, "LSU": worked.LSU_CLOCKS}
+    rows = [f"{taken} {unit}" for unit, taken in found.items()]
+    assert drawing_text("first-kernel-so-far") == joined(f"one pair: {whole} clocks", *rows, "? ALU")
+    drawn = re.findall(r'<rect x="0" y="\d+" width="([\d.]+)" height="22" (.*)/>', source("so-far"))
+    assert [UNITS[look] for _, look in drawn] == ["FP32", "FP32", "LSU"]  # hollow, hollow, solid
+    scaled = [pytest.approx(350 * taken / whole, abs=0.001) for taken in found.values()]
+    assert [float(wide) for wide, _ in drawn] == scaled
+    for colour in ("violet", "tint"):
+        assert re.findall(rf'<rect width="(.+)" height="\d+" fill="var\(--hb-{colour}\)"', source("so-far")) == ["350"]
 
 
 def parts(node):
