@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from scripts import records
 from scripts.chapters import plot
-from scripts.chapters.first_kernel.unit_clocks import draw_lines
+from scripts.chapters.first_kernel.unit_clocks import LINES
 
 ALT = (
     "A chart with both axes logarithmic: clocks for a pair over the words of a text. The LSU's line stays low. Those "
@@ -27,9 +27,14 @@ def crossing(rows: list[dict]) -> float:
 
 
 def figure() -> go.Figure:
+    rows = plot.rows_with(records.table("what_limits", "clocks"), head_dim=HEAD_DIM)
+    fig = go.Figure()
+    for unit, style in LINES.items():
+        hover = "%{x} words, %{name}: %{y:.0f} clocks"
+        fig.add_scatter(x=[row["n"] for row in rows], y=[row[unit] for row in rows], **style.scatter(hover))
     axes = plot.log_axis("words in a text", WORDS), plot.log_axis("clocks", [50, 100, 200, 500, 1000])
-    fig = draw_lines("n", *axes, head_dim=HEAD_DIM)
-    x = crossing(plot.rows_with(records.table("what_limits", "clocks"), head_dim=HEAD_DIM))
+    plot.finish(fig, 340, xaxis=axes[0], yaxis=axes[1])
+    x = crossing(rows)
     fig.add_vline(x, line={"width": 1, "dash": "dot"})
     gap = "\N{EN SPACE}"  # from the dotted line
     sums, passes = f"the sums{gap}<br>set the time{gap}", f"{gap}the passes<br>{gap}set the time"
