@@ -9,10 +9,10 @@ from scripts.chapters.first_kernel.unit_clocks import LINES
 
 ALT = (
     "Three groups of four bars on one scale that begins at zero, in clocks for a pair: a text of 512 words with four "
-    "warps, with one, and a text of 2048 words with four. In each, bars for the LSU, the schedulers, the ALU and the "
-    "time, with a pale end where the cheaper pass takes something away: always from the ALU and the schedulers, never "
-    "from the LSU. From the time it takes nothing in the first group, something in the second, and in the third as "
-    "much as from the ALU."
+    "warps, with one, and a text of 2048 words with four. In each, bars for the LSU's data path, the schedulers, the "
+    "ALU and the time, with a pale end where the cheaper pass takes something away: always from the ALU and the "
+    "schedulers, never from the data path. From the time it takes nothing in the first group, something in the "
+    "second, and in the third as much as from the ALU."
 )
 SETTINGS = {  # words of a text, warps of a program -> its name
     (512, 4): "512 words, four warps",
