@@ -92,7 +92,7 @@ function says(state) {
     case "multiplying":
       return `${formatNumber(billions, 1)} billion operations: ${Math.round(multiplying)} ms of ${whole}, and while memory works.`;
     case "else":
-      return isSolved(tried(state)) ? "Right: neither of them fills it. But what does? That’s this chapter." : "Could be. Press each of the others too, and see how far it gets.";
+      return isSolved(tried(state)) ? "Right. But what? That’s this chapter." : "Could be. Press each of the others too, and see how far it gets.";
     default:
       return "Three suspects. Press the one that you think fills the bar.";
   }

@@ -159,9 +159,9 @@ def test_the_drawn_sum_has_the_instructions_that_are_counted():
 
 UNITS = {
     'fill="var(--hb-ink)"': "LSU",
-    'fill="var(--hb-soft)" fill-opacity="0.45"': "ALU",
+    'fill="var(--hb-soft)"': "ALU",
     'fill="var(--hb-paper)" stroke="var(--hb-ink)" stroke-width="1.3"': "FP32",
-    'fill="var(--hb-soft)" fill-opacity="0.18"': "schedulers",
+    'fill="var(--hb-grey)"': "schedulers",
 }
 
 
@@ -208,7 +208,7 @@ def test_the_drawn_lines_have_all_that_a_pair_pays(drawing):
     scaled = [(pytest.approx(100 * start / whole, abs=0.001), 100 * taken / whole) for _, start, taken in bars]
     assert [(float(left), pytest.approx(float(wide), abs=0.001)) for left, wide, _ in drawn] == scaled
     full = "100%" if drawing.endswith("wide") else "350"  # as the drawing is
-    for colour in ("violet", "tint"):
+    for colour in ("violet", "shade"):
         assert re.findall(rf'<rect width="(.+)" height="\d+" fill="var\(--hb-{colour}\)"', source(drawing)) == [full]
 
 
@@ -224,7 +224,7 @@ def test_the_tally_has_what_is_found_before_the_passes():
     assert [UNITS[look] for _, look in drawn] == ["FP32", "FP32", "LSU"]  # hollow, hollow, solid
     scaled = [pytest.approx(350 * taken / whole, abs=0.001) for taken in found.values()]
     assert [float(wide) for wide, _ in drawn] == scaled
-    for colour in ("violet", "tint"):
+    for colour in ("violet", "shade"):
         assert re.findall(rf'<rect width="(.+)" height="\d+" fill="var\(--hb-{colour}\)"', source("so-far")) == ["350"]
 
 

@@ -57,7 +57,7 @@ SENTENCES = [
     ("where_time_goes", {"tried": "multiplying,memory"}, "68.7 GB. Even so, the L2 cache needs 8 ms of 64."),
     ("where_time_goes", {"tried": "memory,multiplying"}, "68.7 billion operations: 1 ms of 64"),
     ("where_time_goes", {"tried": "else"}, "Press each of the others too"),
-    ("where_time_goes", {"tried": "memory,multiplying,else"}, "Right: neither of them fills it."),
+    ("where_time_goes", {"tried": "memory,multiplying,else"}, "Right. But what?"),
     ("merge", {}, "Only the first shrinks, by e−1. Together: 3.006"),
     ("merge", {"cut": 3}, "neither shrinks. Together: 3.006"),
     ("merge", {"cut": 0}, "The first read nothing: maximum −∞, sum 0"),
