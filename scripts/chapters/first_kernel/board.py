@@ -18,7 +18,7 @@ from scripts.chapters.first_kernel.board_suspects import (
     draw_pairs,
     draw_slow,
 )
-from scripts.chapters.first_kernel.board_units import draw_less_work, draw_load_store_unit, draw_program
+from scripts.chapters.first_kernel.board_units import draw_changed_work, draw_load_store_unit, draw_program
 from scripts.chapters.first_kernel.worked import (
     BLOCK,
     LENGTH,
@@ -54,7 +54,7 @@ def board() -> Board:
         draw_slow,
         draw_pairs,
         draw_load_store_unit,
-        draw_less_work,
+        draw_changed_work,
         draw_cure,
     ):
         step(board)

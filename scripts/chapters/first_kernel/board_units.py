@@ -1,4 +1,4 @@
-"""Board 5's units: how threads talk, what a pair takes the LSU and the ALU, and what happens if one has less to do."""
+"""Board 5's units: how threads talk, what a pair takes the LSU and the ALU, and what happens if that changes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from scripts.chapters.first_kernel.board_suspects import FOOT, STAYS
 TREE_YS, COUNTS_X = (32, 66, 100, 134), 196  # the levels of a sum, and where their instructions are counted
 WALL_X = 352  # the load-store unit is a gap in it
 NAME_X, CLOCK_WIDTH = 50, 1.0  # where the names of the bars end; pixels of a clock
-COLUMN_XS = {"as_taught": 58, "cheaper": 292}  # where its bars begin
-TITLE_YS = {4: 22, 1: 140}  # by the warps of a program
-BAR_GAP = 20
+COLUMN_XS = {"as_taught": 58, "cheaper": 290}  # where its bars begin
+TITLE_YS = {4: 16, 1: 156}  # by the warps of a program
+MORE_Y = 94  # the title of one more load
+BAR_GAP, FIRST_GAP = 18, 20  # from one to the next; from a title to the first
 PASSES_Y = 166  # how their clocks are worked out
 
 
@@ -78,10 +79,6 @@ def draw_load_store_unit(board: Board) -> None:
     board.write(WALL_X, 28, "load-store unit", 0.85)
     for y in (42, 136):
         board.line((WALL_X, y), (WALL_X, y + 64), width=3.2)
-    for warp in range(worked.WARPS):
-        for i in range(3):
-            board.line((284 + 13 * i, queue_y(warp) - 8), (284 + 13 * i, queue_y(warp) + 8), width=1.2)
-        board.arrow(322, queue_y(warp), WALL_X - 8, 109 + 8 * warp)
     board.arrow(WALL_X + 8, 121, WALL_X + 30, 121)
     board.write(WALL_X + 36, 121, "1 a clock", 0.85, at="left")
     with board.withhold():
@@ -115,6 +112,9 @@ def draw_load_store_unit(board: Board) -> None:
         draw_tickets(board, 26, 226, sum(steps), sum(steps))
         for warp in range(worked.WARPS):
             board.write(258, queue_y(warp), str(each), 1)
+            for i in range(3):
+                board.line((284 + 13 * i, queue_y(warp) - 8), (284 + 13 * i, queue_y(warp) + 8), width=1.2)
+            board.arrow(322, queue_y(warp), WALL_X - 8, 109 + 8 * warp)
     with board.withhold():
         board.write(466, 226, f"4 · {each} = {clocks} clocks", 1.1, at="right")
 
@@ -137,50 +137,65 @@ def measured_clocks() -> dict[tuple[int, str], float]:
     return {(row["warps"], row["form"]): row["all"] for row in rows}
 
 
-def bar_y(warps: int, bar: str) -> int:
-    return TITLE_YS[warps] + BAR_GAP * (1 + ("time", "LSU", "ALU").index(bar)) + (4 if warps == 1 else 0)
+def clocks_with_one_more_load() -> float:
+    """The same with the cheaper pass, four warps and one more load in each loop."""
+    (clocks,) = [row["all"] for row in records.table("more_loads", "clocks") if row["more"] == 1]
+    return clocks
 
 
-def draw_less_work(board: Board) -> None:
+def bar_y(title_y: int, bar: str) -> int:
+    return title_y + FIRST_GAP + BAR_GAP * ("time", "LSU", "ALU").index(bar)
+
+
+def draw_changed_work(board: Board) -> None:
     times, within, one = measured_clocks(), worked.SUM_STEPS[0], worked.load_store_clocks(1)
     passes, shorter = worked.alu_clocks(0), worked.alu_clocks(0, instructions=worked.CHEAPER_PLACE_INSTRUCTIONS)
     alu, cheaper = ({warps: of(warps) for warps in (4, 1)} for of in (worked.alu_clocks, worked.cheaper_alu_clocks))
     alu_sums = {warps: f"{passes:.0f} + {clocks - passes:.0f} = {clocks:.0f}" for warps, clocks in alu.items()}
     cheaper_sum = f"{shorter:.0f} + {cheaper[1] - shorter:.0f} = {cheaper[1]:.0f}"
+    more, longer = 2 * worked.WARPS, clocks_with_one_more_load()
     board.step(
-        f"Four groups of three bars, on one scale: time, LSU, ALU. Four warps: {times[4, 'as_taught']:.0f}, "
-        f"{worked.LSU_CLOCKS}, {alu_sums[4]}. Beside it a cheaper pass: {times[4, 'cheaper']:.0f}, "
-        f"{worked.LSU_CLOCKS}, {cheaper[4]:.0f}. Below, one warp, with tickets for key, row and loads, {within} + "
-        f"{within} + 2 = {one}: {times[1, 'as_taught']:.0f}, {one}, {alu_sums[1]}. Beside it, one warp with the "
-        f"cheaper pass: {times[1, 'cheaper']:.0f}, {one}, {cheaper_sum}."
+        f"Bars on one scale: time, LSU, ALU. Four warps: {times[4, 'as_taught']:.0f}, {worked.LSU_CLOCKS}, "
+        f"{alu_sums[4]}. Beside it a cheaper pass: {times[4, 'cheaper']:.0f}, {worked.LSU_CLOCKS}, {cheaper[4]:.0f}. "
+        f"Below that one more load, + {more}: {longer:.0f}, {worked.LSU_CLOCKS + more}. At the bottom one warp, with "
+        f"tickets for key, row and loads, {within} + {within} + 2 = {one}: {times[1, 'as_taught']:.0f}, {one}, "
+        f"{alu_sums[1]}. Beside it, one warp with the cheaper pass: {times[1, 'cheaper']:.0f}, {one}, {cheaper_sum}."
     )
     board.erase(keep=STAYS)
-    board.write(14, TITLE_YS[4], "4 warps", 0.9, at="left")
-    draw_time(board, 4, "as_taught", name=True)
-    draw_unit(board, 4, "as_taught", "LSU", worked.LSU_CLOCKS, name=True)
+    taught, right = COLUMN_XS.values()
+    four_y, one_y = TITLE_YS[4], TITLE_YS[1]
+    board.write(14, four_y, "4 warps", 0.9, at="left")
+    draw_time(board, taught, four_y, times[4, "as_taught"], name=True)
+    draw_unit(board, taught, four_y, "LSU", worked.LSU_CLOCKS, name=True)
     draw_passes(board, passes, alu[4])
     with board.withhold():
-        draw_unit(board, 4, "as_taught", "ALU", alu[4], alu_sums[4], name=True)
+        draw_unit(board, taught, four_y, "ALU", alu[4], alu_sums[4], name=True)
     with board.withhold():
         board.erase_with_answer("passes")
-        board.write(COLUMN_XS["cheaper"], TITLE_YS[4], "cheaper pass", 0.9, at="left")
-        draw_unit(board, 4, "cheaper", "LSU", worked.LSU_CLOCKS)
-        draw_unit(board, 4, "cheaper", "ALU", cheaper[4])
+        board.write(right, four_y, "cheaper pass", 0.9, at="left")
+        draw_unit(board, right, four_y, "LSU", worked.LSU_CLOCKS)
+        draw_unit(board, right, four_y, "ALU", cheaper[4])
     with board.withhold():
-        draw_time(board, 4, "cheaper")
+        draw_time(board, right, four_y, times[4, "cheaper"])
     with board.withhold():
-        board.write(14, TITLE_YS[1], "1 warp", 0.9, at="left")
-        draw_tickets(board, 102, TITLE_YS[1], within, within)
-        draw_unit(board, 1, "as_taught", "LSU", one, name=True)
+        board.write(right, MORE_Y, f"one more load: + {more}", 0.9, at="left")
+        draw_unit(board, right, MORE_Y, "LSU", worked.LSU_CLOCKS + more)
     with board.withhold():
-        draw_time(board, 1, "as_taught", name=True)
+        draw_time(board, right, MORE_Y, longer)
     with board.withhold():
-        draw_unit(board, 1, "as_taught", "ALU", alu[1], alu_sums[1], name=True)
+        board.write(14, one_y, "1 warp", 0.9, at="left")
+        draw_tickets(board, 100, one_y, within, within)
+        draw_unit(board, taught, one_y, "LSU", one, name=True)
     with board.withhold():
-        draw_unit(board, 1, "cheaper", "LSU", one)
-        draw_unit(board, 1, "cheaper", "ALU", cheaper[1], cheaper_sum)
+        draw_unit(board, taught, one_y, "ALU", alu[1], alu_sums[1], name=True)
     with board.withhold():
-        draw_time(board, 1, "cheaper")
+        draw_time(board, taught, one_y, times[1, "as_taught"], name=True)
+    with board.withhold():
+        board.write(right, one_y, "cheaper pass", 0.9, at="left")
+        draw_unit(board, right, one_y, "LSU", one)
+        draw_unit(board, right, one_y, "ALU", cheaper[1], cheaper_sum)
+    with board.withhold():
+        draw_time(board, right, one_y, times[1, "cheaper"])
 
 
 def draw_passes(board: Board, passes: float, alu: float) -> None:
@@ -209,18 +224,17 @@ def draw_factors(board: Board, xs: tuple[int, ...], factors: tuple[tuple[str, st
 
 
 def draw_unit(
-    board: Board, warps: int, form: str, unit: str, clocks: float, text: str = "", *, name: bool = False
+    board: Board, x: float, title_y: int, unit: str, clocks: float, text: str = "", *, name: bool = False
 ) -> None:
     """A hollow bar, since it's worked out, and behind it its clocks, or how they add up."""
-    x, y, width = COLUMN_XS[form], bar_y(warps, unit), CLOCK_WIDTH * clocks
+    y, width = bar_y(title_y, unit), CLOCK_WIDTH * clocks
     board.box(x, y - 5, width, 10)
     write_around_bar(board, x + width, y, text or f"{clocks:.0f}", unit if name else "")
 
 
-def draw_time(board: Board, warps: int, form: str, *, name: bool = False) -> None:
+def draw_time(board: Board, x: float, title_y: int, clocks: float, *, name: bool = False) -> None:
     """A filled bar, since it's measured."""
-    clocks = measured_clocks()[warps, form]
-    x, y, width = COLUMN_XS[form], bar_y(warps, "time"), CLOCK_WIDTH * clocks
+    y, width = bar_y(title_y, "time"), CLOCK_WIDTH * clocks
     board.line((x + 4, y), (x + width - 4, y), width=10)
     write_around_bar(board, x + width, y, f"{clocks:.0f}", "time" if name else "")
 
