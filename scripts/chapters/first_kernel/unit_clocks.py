@@ -4,7 +4,7 @@ from scripts.chapters import plot
 
 LINES = {  # the column of the table -> its line
     "all": plot.Style("time", "accent"),
-    "data_path": plot.Style("data path", "ink"),
+    "lsu": plot.Style("LSU", "ink"),
     "alu": plot.Style("ALU", "soft", symbol="square"),
     "issue": plot.Style("schedulers", "grey", symbol="diamond"),
 }

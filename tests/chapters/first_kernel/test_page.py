@@ -135,7 +135,7 @@ def test_the_page_has_the_clocks_that_the_units_work():
 def test_the_cheaper_pass_takes_away_what_the_chart_says():
     pale = [(trace.name, trace.x[0]) for trace in cheaper_passes.figure().data if trace.meta["role"] == "faint"]
     gone = [{name: clocks for name, clocks in pale[i : i + 4]} for i in (0, 4, 8)]
-    assert all(each["data path"] < 0.2 < 8 < each["schedulers"] < each["ALU"] for each in gone)
+    assert all(each["LSU"] < 0.2 < 8 < each["schedulers"] < each["ALU"] for each in gone)
     assert gone[0]["time"] < 0.2 and gone[1]["time"] > 0.6 * gone[1]["ALU"]
     assert gone[2]["time"] == pytest.approx(gone[2]["ALU"], rel=0.02)
 
@@ -143,9 +143,9 @@ def test_the_cheaper_pass_takes_away_what_the_chart_says():
 def test_the_chart_of_long_texts_says_what_is_busiest_on_its_left_and_on_its_right():
     rows = plot.rows_with(records.table("what_limits", "clocks"), head_dim=clocks_over_words.HEAD_DIM)
     assert [row["n"] for row in rows] == clocks_over_words.WORDS
-    busiest = {row["n"]: max(("data_path", "alu", "issue"), key=row.get) for row in rows}
+    busiest = {row["n"]: max(("lsu", "alu", "issue"), key=row.get) for row in rows}
     left, right = clocks_over_words.SETS_THE_TIME
-    assert {unit for n, unit in busiest.items() if n < 1.5 * left} == {"data_path"}
+    assert {unit for n, unit in busiest.items() if n < 1.5 * left} == {"lsu"}
     assert {unit for n, unit in busiest.items() if n > right} == {"alu"}
 
 

@@ -160,19 +160,19 @@ def test_the_caption_tells_of_what_has_run_last(visit):
     told = lambda: [each.text_content() for each in piece.locator("figcaption > span:visible").all()]
     [first] = told()
     assert first.startswith("Four warps")
-    for warps, begins in [("1 warp", "An eighth"), ("8 warps", "Twice the work"), ("2 warps", "With two warps")]:
+    for warps, begins in [("1 warp", "With one warp"), ("8 warps", "Twice the work"), ("2 warps", "With two warps")]:
         piece.get_by_role("button", name=warps, exact=True).click()
         assert told() == [first]
         piece.get_by_role("button", name=f"Run {warps}").click()
         [caption] = told()
         assert caption.startswith(begins)
-    for warps, begins in [("4 warps", first), ("1 warp", "An eighth")]:
+    for warps, begins in [("4 warps", first), ("1 warp", "With one warp")]:
         piece.get_by_role("button", name=warps, exact=True).click()
         [caption] = told()
         assert caption.startswith(begins)
     page.emulate_media(media="print")
     [caption] = told()
-    assert caption.startswith("An eighth")
+    assert caption.startswith("With one warp")
     page.emulate_media(media="null")
 
 

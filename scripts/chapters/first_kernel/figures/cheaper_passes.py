@@ -9,10 +9,10 @@ from scripts.chapters.first_kernel.unit_clocks import LINES
 
 ALT = (
     "Three groups of four bars on one scale that begins at zero, in clocks for a pair: a text of 512 words with four "
-    "warps, with one, and a text of 2048 words with four. In each, bars for the LSU's data path, the schedulers, the "
-    "ALU and the time, with a pale end where the cheaper pass takes something away: always from the ALU and the "
-    "schedulers, never from the data path. From the time it takes nothing in the first group, something in the "
-    "second, and in the third as much as from the ALU."
+    "warps, with one, and a text of 2048 words with four. In each, bars for the LSU, the schedulers, the ALU and the "
+    "time, with a pale end where the cheaper pass takes something away: always from the ALU and the schedulers, never "
+    "from the LSU. From the time it takes nothing in the first group, something in the second, and in the third as "
+    "much as from the ALU."
 )
 SETTINGS = {  # words of a text, warps of a program -> its name
     (512, 4): "512 words, four warps",
@@ -27,7 +27,7 @@ def figure() -> go.Figure:
     table = records.table("cheaper_passes", "clocks")
     for panel, ((n, warps), title) in enumerate(SETTINGS.items(), start=1):
         before, after = (plot.rows_with(table, n=n, warps=warps, form=form)[0] for form in ("as_taught", "cheaper"))
-        for unit in ("data_path", "issue", "alu", "all"):
+        for unit in ("lsu", "issue", "alu", "all"):
             style = LINES[unit]
             kept, was = after[unit], before[unit]
             text = f"<b>{kept:.0f}</b>" if round(kept) == round(was) else f"{was:.0f} → <b>{kept:.0f}</b>"
