@@ -244,6 +244,14 @@ def test_a_broken_address_is_struck_through_where_the_code_opens(open_piece):
     assert piece.locator(".hb-live__code .now del").inner_text().strip() == "* HEAD_DIM"
 
 
+@pytest.mark.parametrize(("wrong", "keys"), [("false", 1), ("true", 2)])
+def test_the_numbers_that_were_read_are_marked_even_across_two_keys(pieces, wrong, keys):
+    still = BeautifulSoup(pieces.draw_state("one_head", {"step": "6", "wrong": wrong}), "html.parser")
+    marked = [(text["x"], float(text["y"])) for text in still.select("svg.wide text.paper.strong")]
+    read = [x for x, y in marked if y < 150]  # in memory
+    assert len(read) == 2 and len(set(read)) == keys
+
+
 def test_each_block_has_the_number_of_its_program_whichever_address(pieces):
     for wrong in ("false", "true"):
         still = BeautifulSoup(pieces.draw_state("one_head", {"step": str(LINES + 2), "wrong": wrong}), "html.parser")
