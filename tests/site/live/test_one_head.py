@@ -111,6 +111,13 @@ def test_one_step_is_open_and_nothing_jumps(open_piece, width):
     assert len(heights) == 1 and len(steps) == len(set(steps)) == 5
 
 
+@pytest.mark.parametrize("width", [1440, 1280])
+def test_a_line_that_loads_has_one_line_beside_the_benches(open_piece, width):
+    for step in (2, 4, 15):
+        now = open_piece("one_head", width, step=step).locator(".hb-live__code .now").last
+        assert "tl.load" in now.inner_text() and now.bounding_box()["height"] == 20
+
+
 def test_before_it_runs_the_kernel_has_only_the_names_of_its_steps(pieces):
     still = lambda step: BeautifulSoup(pieces.draw_state("one_head", {"step": str(step)}), "html.parser")
     lines = [len(still(step).select(".hb-live__code code")) for step in (0, 1, 4)]
