@@ -1,6 +1,6 @@
 // A kernel at work: memory, three programs, each at its bench, and the lines that they run.
 import { html, nothing } from "lit-html";
-import { isDone, launch, LINES, output, range, right, source, STARTS, stops, WORDS } from "./one_head.model.js";
+import { isDone, launch, LINES, output, range, right, source, STARTS, stops, total, WORDS } from "./one_head.model.js";
 import { draw, HEIGHTS, lookOf, PROGRAMS } from "./one_head.machine.js";
 import { checkbox, formatNumber, vector } from "./controls.js";
 import { stage } from "./strokes.js";
@@ -129,10 +129,15 @@ const product = ({ held, turn }) =>
 /** A key that was loaded from the wrong place. @param {Moment} moment @param {number} dim @param {number[]} key */
 function missed({ turn, held, touch }, dim, key) {
   if (turn === 0) return `The address lacks * HEAD_DIM. Key 0 arrives all the same, since 0 × ${dim} is 0, too.`;
-  const where = `Key ${turn} starts at ${turn} × ${dim} = ${turn * dim}, but we read from ${touch?.places[0]} on`;
   const row = Math.floor(turn / dim);
-  const what = turn % dim ? `half of key ${row} and half of key ${row + 1}` : `that’s key ${row}`;
-  return `${where} and get ${vector(held.key)}: ${what}. It should be ${vector(key)}.`;
+  const what = turn % dim ? "across two keys" : `which is key ${row}`;
+  return `Key ${turn} should be ${vector(key)}. We read ${vector(held.key)}, ${what}: from number ${touch?.places[0]} on, not ${turn} × ${dim} = ${turn * dim}.`;
+}
+
+/** The score of the key that should have been loaded. @param {Problem} problem @param {number} program @param {Moment} moment */
+function meant({ q, k }, program, { turn, held }) {
+  const score = total(q[program].map((x, c) => x * k[turn][c]));
+  return `Key ${turn} itself would give ${formatNumber(score)}${score === held.scores[turn] ? ", too" : ""}.`;
 }
 
 /** What a program has done in the end. @param {Problem} problem @param {number} program @param {Step["held"]} held */
@@ -175,6 +180,7 @@ function sentence(problem, wrong, step) {
     case LINES.score: {
       if (turn === 0)
         return `${product(moment)} goes to place 0 (not divided by √d). Registers have no addresses, so tl.where makes a new row.`;
+      if (wrong) return `${product(moment)} goes to place ${turn}. ${meant(problem, program, moment)}`;
       const free = turn === keys - 1 && held.scores.length > keys ? ` Place ${keys} stays −∞.` : "";
       return `${product(moment)} goes to place ${turn}.${free}`;
     }

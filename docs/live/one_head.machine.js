@@ -19,10 +19,10 @@ export const PROGRAMS = WORDS.q.length;
 const KEYS = WORDS.k.length;
 const DIM = WORDS.q[0].length;
 const PLACES = padded(KEYS);
-// In pixels, as in the stylesheet: the heights, on a phone and elsewhere, and from which width on the benches leave so
-// much of it to the listing.
+// In pixels, as in the stylesheet: the heights, on a phone and elsewhere, and from which width on the listing is beside the
+// benches, how wide it is at least and at most, and how much it leaves to them before it grows.
 export const HEIGHTS = /** @type {[number, number]} */ ([334, 426]);
-const [BESIDE, LISTING] = [900, 408];
+const [BESIDE, LEAST, MOST, BENCH] = [900, 408, 446, 520];
 const FLOOR = 15; // how high a block of a pile is
 const GROUND_ALPHA = 0.2; // how much of its colour a number's ground has
 const READ_ALPHA = 0.42; // and while it's read
@@ -60,8 +60,8 @@ function lift(now) {
 function layout(width, tall) {
   const small = tall === HEIGHTS[0];
   const [tile, wide, last, cell, height] = small ? [22, 34, 40, 32, 20] : [42, 56, 56, 44, 28];
-  const [y, top, name] = small ? [86, 134, 55] : [92, 162, 94];
-  const [left, end] = width < BESIDE ? [0, width] : [name, width - LISTING];
+  const [y, top, name] = small ? [86, 134, 60] : [92, 162, 94];
+  const [left, end] = width < BESIDE ? [0, width] : [name, width - clamp(LEAST, width - BENCH, MOST)];
   const apart = (width - left - 3 * KEYS * tile - PROGRAMS * wide) / 3;
   const tables = TABLES.map(([tensor, letter, word, look], i) => {
     const size = { width: tensor === "out" ? wide : tile, height };

@@ -111,23 +111,31 @@ def test_one_step_is_open_and_nothing_jumps(open_piece, width):
     assert len(heights) == 1 and len(steps) == len(set(steps)) == 5
 
 
+def test_a_line_that_loads_has_one_line_beside_the_benches(open_piece):
+    for step in (2, 4, 15):
+        now = open_piece("one_head", 1440, step=step).locator(".hb-live__code .now").last
+        assert "tl.load" in now.inner_text() and now.bounding_box()["height"] == 20
+
+
 def test_before_it_runs_the_kernel_has_only_the_names_of_its_steps(pieces):
     still = lambda step: BeautifulSoup(pieces.draw_state("one_head", {"step": str(step)}), "html.parser")
     lines = [len(still(step).select(".hb-live__code code")) for step in (0, 1, 4)]
     assert lines == [0, 4, 4] and len(still(0).select(".hb-live__code > li > p")) == 5
 
 
-def test_the_code_is_beside_the_benches_and_on_a_phone_between_picture_and_button(open_piece):
+def test_the_code_is_beside_the_benches_and_on_a_phone_between_picture_and_switch(open_piece):
     for width in (1280, 390):
         piece = open_piece("one_head", width, step=5)
-        picture, button, code = piece.evaluate(  # at one moment: the page may still move to the piece
-            "(piece) => ['picture', 'main', 'code'].map((part) => piece.querySelector(`.hb-live__${part}`))"
+        picture, button, code, switch = piece.evaluate(  # at one moment: the page may still move to the piece
+            "(piece) => ['picture', 'main', 'code', 'tick'].map((part) => piece.querySelector(`.hb-live__${part}`))"
             ".map((part) => part.getBoundingClientRect().toJSON())"
         )
         end = picture["y"] + picture["height"]
         if width == 390:
             assert end <= code["y"] <= end + 24
             end = code["y"] + code["height"]
+            assert 0 <= switch["y"] - end <= 24
+            end = switch["y"] + switch["height"]
         assert 0 <= button["y"] - end <= 24
         if width > 390:
             bench = piece.locator("svg.stage:visible path").first.bounding_box()
@@ -242,6 +250,14 @@ def test_a_broken_address_is_struck_through_where_the_code_opens(open_piece):
     piece = open_piece("one_head", wrong="true", step=0)
     assert piece.locator(".hb-live__code .open > p").inner_text() == "# Score every key"
     assert piece.locator(".hb-live__code .now del").inner_text().strip() == "* HEAD_DIM"
+
+
+@pytest.mark.parametrize(("wrong", "keys"), [("false", 1), ("true", 2)])
+def test_the_numbers_that_were_read_are_marked_even_across_two_keys(pieces, wrong, keys):
+    still = BeautifulSoup(pieces.draw_state("one_head", {"step": "6", "wrong": wrong}), "html.parser")
+    marked = [(text["x"], float(text["y"])) for text in still.select("svg.wide text.paper.strong")]
+    read = [x for x, y in marked if y < 150]  # in memory
+    assert len(read) == 2 and len(set(read)) == keys
 
 
 def test_each_block_has_the_number_of_its_program_whichever_address(pieces):
