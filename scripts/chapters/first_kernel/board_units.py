@@ -152,14 +152,16 @@ def draw_changed_work(board: Board) -> None:
     passes, shorter = worked.alu_clocks(0), worked.alu_clocks(0, instructions=worked.CHEAPER_PLACE_INSTRUCTIONS)
     alu, cheaper = ({warps: of(warps) for warps in (4, 1)} for of in (worked.alu_clocks, worked.cheaper_alu_clocks))
     alu_sums = {warps: f"{passes:.0f} + {clocks - passes:.0f} = {clocks:.0f}" for warps, clocks in alu.items()}
-    cheaper_sum = f"{shorter:.0f} + {cheaper[1] - shorter:.0f} = {cheaper[1]:.0f}"
+    cheaper_sums = {
+        warps: f"{shorter:.0f} + {clocks - shorter:.0f} = {clocks:.0f}" for warps, clocks in cheaper.items()
+    }
     more, longer = 2 * worked.WARPS, clocks_with_one_more_load()
     board.step(
         f"Bars on one scale: time, LSU, ALU. Four warps: {times[4, 'as_taught']:.0f}, {worked.LSU_CLOCKS}, "
-        f"{alu_sums[4]}. Beside it a cheaper pass: {times[4, 'cheaper']:.0f}, {worked.LSU_CLOCKS}, {cheaper[4]:.0f}. "
+        f"{alu_sums[4]}. Beside it a cheaper pass: {times[4, 'cheaper']:.0f}, {worked.LSU_CLOCKS}, {cheaper_sums[4]}. "
         f"Below that one more load, + {more}: {longer:.0f}, {worked.LSU_CLOCKS + more}. At the bottom one warp, with "
         f"tickets for key, row and loads, {within} + {within} + 2 = {one}: {times[1, 'as_taught']:.0f}, {one}, "
-        f"{alu_sums[1]}. Beside it, one warp with the cheaper pass: {times[1, 'cheaper']:.0f}, {one}, {cheaper_sum}."
+        f"{alu_sums[1]}. Beside it its cheaper pass: {times[1, 'cheaper']:.0f}, {one}, {cheaper_sums[1]}."
     )
     board.erase(keep=STAYS)
     taught, right = COLUMN_XS.values()
@@ -174,7 +176,8 @@ def draw_changed_work(board: Board) -> None:
         board.erase_with_answer("passes")
         board.write(right, four_y, "cheaper pass", 0.9, at="left")
         draw_unit(board, right, four_y, "LSU", worked.LSU_CLOCKS)
-        draw_unit(board, right, four_y, "ALU", cheaper[4])
+    with board.withhold():
+        draw_unit(board, right, four_y, "ALU", cheaper[4], cheaper_sums[4])
     with board.withhold():
         draw_time(board, right, four_y, times[4, "cheaper"])
     with board.withhold():
@@ -193,7 +196,7 @@ def draw_changed_work(board: Board) -> None:
     with board.withhold():
         board.write(right, one_y, "cheaper pass", 0.9, at="left")
         draw_unit(board, right, one_y, "LSU", one)
-        draw_unit(board, right, one_y, "ALU", cheaper[1], cheaper_sum)
+        draw_unit(board, right, one_y, "ALU", cheaper[1], cheaper_sums[1])
     with board.withhold():
         draw_time(board, right, one_y, times[1, "cheaper"])
 
