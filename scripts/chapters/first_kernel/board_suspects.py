@@ -44,10 +44,11 @@ def draw_correctness(board: Board) -> None:
     for i in range(TESTED_HEADS):
         x = STROKES_X + STROKE_GAP * i
         board.line((x, 14), (x, 46), width=1.2)
-    x = STROKES_X + STROKE_GAP * TESTED_HEAD_OF_ZEROS
-    board.strike(x - 9, 42, x + 9, 18)
-    board.write(x, 62, "zeros", 0.85)
-    board.write(LEFT, 94, f"mean  {zeros['mean']:.4f}", 0.95, at="left")
+    with board.withhold():
+        x = STROKES_X + STROKE_GAP * TESTED_HEAD_OF_ZEROS
+        board.strike(x - 9, 42, x + 9, 18)
+        board.write(x, 62, "zeros", 0.85)
+        board.write(LEFT, 94, f"mean  {zeros['mean']:.4f}", 0.95, at="left")
     with board.withhold():
         board.write(LEFT, 130, f"budget  {budget_sum}", 0.95, at="left")
     with board.withhold():
