@@ -21,42 +21,48 @@ def draw_program(board: Board) -> None:
     warps, lanes = worked.WARPS, worked.LANES
     board.step(
         f"One program: {warps} boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each multiplies one "
-        "number of the key. Shuffles fold a warp's products to one sum; an arrow leads from each warp into shared "
-        "memory, 4 in; below it a dashed line, the barrier, and across it an arrow to a box that adds the four. An "
-        "arrow leads back into shared memory, and one from there to each warp, across a second barrier: the sum. At "
-        "the foot: they talk."
+        "number of the key. Shuffles fold a warp's products to one sum, drawn as four lines to two to one; an "
+        "arrow leads from each warp into shared memory, 4 in; below it a dashed line, the barrier, and across it an "
+        "arrow to a box that adds the four. From it an arrow leads into shared memory, 1 out, and from there one for "
+        "each warp, across a second barrier. At the foot: they talk."
     )
     board.erase(keep=STAYS)
     middles = [68 + 114 * warp for warp in range(warps)]
     for x in middles:
-        board.box(x - 50, 40, 100, 30, str(lanes))
+        board.box(x - 50, 28, 100, 24, str(lanes), 0.95)
     with board.withhold():
-        board.write(240, 20, f"{warps} · {lanes} = {warps * lanes} threads", 0.95)
-    with board.withhold():
-        for x in middles:
-            for side in (-1, 1):
-                board.arrow(x + 50 * side, 88, x + 8 * side, 88)
-        board.write(middles[0], 108, "shuffle", 0.85)
+        board.write(240, 15, f"{warps} · {lanes} = {warps * lanes} threads", 0.9)
     with board.withhold():
         for x in middles:
-            board.arrow(x + 40, 100, x + 40, 136)
-        board.box(18, 140, 442, 26, f"shared memory: {warps} in", 0.95)
-    with board.withhold():
-        board.line((18, 184), (230, 184), dashed=True)
-        board.write(240, 184, "barrier", 0.9, at="left")
-        board.arrow(middles[0], 168, middles[0], 203)
-        board.box(18, 206, 100, 26, f"adds {warps}", 0.95)
-    with board.withhold():
-        board.line((120, 219), (410, 219))
-        board.arrow(410, 219, 410, 169)
-        board.write(330, 204, "the sum", 0.85, at="left")
+            draw_fold(board, x, 57)
+        board.write((middles[0] + middles[1]) / 2, 80, "shuffle", 0.8)
     with board.withhold():
         for x in middles:
-            board.arrow(x - 40, 137, x - 40, 101)
-            board.line((x - 54, 121), (x - 22, 121), dashed=True)
-        board.write(middles[-1] - 18, 121, "barrier", 0.75, at="left")
+            board.arrow(x, 90, x, 104)
+        board.box(18, 106, 442, 22, f"shared memory: {warps} in", 0.9)
+    with board.withhold():
+        board.line((18, 142), (230, 142), dashed=True)
+        board.write(240, 142, "barrier", 0.85, at="left")
+        board.arrow(middles[0], 129, middles[0], 154)
+        board.box(18, 156, 100, 22, f"adds {warps}", 0.9)
+    with board.withhold():
+        board.arrow(middles[0], 179, middles[0], 190)
+        board.box(18, 192, 442, 22, "shared memory: 1 out", 0.9)
+    with board.withhold():
+        board.line((18, 226), (318, 226), dashed=True)
+        board.write(353, 226, "barrier", 0.75)
+        board.line((388, 226), (460, 226), dashed=True)
+        for x in middles:
+            board.arrow(x, 215, x, 238)
         with board.group("talk"):
             board.write(468, FOOT + 15, "they talk", 0.75, at="right")
+
+
+def draw_fold(board: Board, x: float, y: float) -> None:
+    """Four lines meet in two points, and these in one."""
+    for side in (-22, 22):
+        board.line((x + side - 12, y), (x + side, y + 14), (x + side + 12, y))
+        board.line((x + side, y + 14), (x, y + 30))
 
 
 def draw_load_store_unit(board: Board) -> None:
@@ -152,14 +158,16 @@ def draw_changed_work(board: Board) -> None:
     passes, shorter = worked.alu_clocks(0), worked.alu_clocks(0, instructions=worked.CHEAPER_PLACE_INSTRUCTIONS)
     alu, cheaper = ({warps: of(warps) for warps in (4, 1)} for of in (worked.alu_clocks, worked.cheaper_alu_clocks))
     alu_sums = {warps: f"{passes:.0f} + {clocks - passes:.0f} = {clocks:.0f}" for warps, clocks in alu.items()}
-    cheaper_sum = f"{shorter:.0f} + {cheaper[1] - shorter:.0f} = {cheaper[1]:.0f}"
+    cheaper_sums = {
+        warps: f"{shorter:.0f} + {clocks - shorter:.0f} = {clocks:.0f}" for warps, clocks in cheaper.items()
+    }
     more, longer = 2 * worked.WARPS, clocks_with_one_more_load()
     board.step(
         f"Bars on one scale: time, LSU, ALU. Four warps: {times[4, 'as_taught']:.0f}, {worked.LSU_CLOCKS}, "
-        f"{alu_sums[4]}. Beside it a cheaper pass: {times[4, 'cheaper']:.0f}, {worked.LSU_CLOCKS}, {cheaper[4]:.0f}. "
+        f"{alu_sums[4]}. Beside it a cheaper pass: {times[4, 'cheaper']:.0f}, {worked.LSU_CLOCKS}, {cheaper_sums[4]}. "
         f"Below that one more load, + {more}: {longer:.0f}, {worked.LSU_CLOCKS + more}. At the bottom one warp, with "
         f"tickets for key, row and loads, {within} + {within} + 2 = {one}: {times[1, 'as_taught']:.0f}, {one}, "
-        f"{alu_sums[1]}. Beside it, one warp with the cheaper pass: {times[1, 'cheaper']:.0f}, {one}, {cheaper_sum}."
+        f"{alu_sums[1]}. Beside it its cheaper pass: {times[1, 'cheaper']:.0f}, {one}, {cheaper_sums[1]}."
     )
     board.erase(keep=STAYS)
     taught, right = COLUMN_XS.values()
@@ -174,7 +182,8 @@ def draw_changed_work(board: Board) -> None:
         board.erase_with_answer("passes")
         board.write(right, four_y, "cheaper pass", 0.9, at="left")
         draw_unit(board, right, four_y, "LSU", worked.LSU_CLOCKS)
-        draw_unit(board, right, four_y, "ALU", cheaper[4])
+    with board.withhold():
+        draw_unit(board, right, four_y, "ALU", cheaper[4], cheaper_sums[4])
     with board.withhold():
         draw_time(board, right, four_y, times[4, "cheaper"])
     with board.withhold():
@@ -193,7 +202,7 @@ def draw_changed_work(board: Board) -> None:
     with board.withhold():
         board.write(right, one_y, "cheaper pass", 0.9, at="left")
         draw_unit(board, right, one_y, "LSU", one)
-        draw_unit(board, right, one_y, "ALU", cheaper[1], cheaper_sum)
+        draw_unit(board, right, one_y, "ALU", cheaper[1], cheaper_sums[1])
     with board.withhold():
         draw_time(board, right, one_y, times[1, "cheaper"])
 
