@@ -8,7 +8,8 @@ import { path, rect, stage, text } from "./strokes.js";
 const initial = { kernel: 63.9, pytorch: 0.545, l2: 8.47, tried: "" };
 const [LANE, GAP] = [40, 8]; // the kernel's bar has two lanes, and this around them
 const HIGH = 2 * LANE + 3 * GAP; // of both bars
-const TOP = HIGH + 48; // of the kernel's
+const NAME = 28; // above each bar
+const TOP = NAME + HIGH + 20 + NAME; // of the kernel's
 const HATCH = 14; // from line to line
 const OUT = 4; // pixels by which what is hollow begins left of the picture, which hides its edge there
 
@@ -20,7 +21,7 @@ const SUSPECTS = { memory: "Memory", multiplying: "Multiplying", else: "Somethin
 const tried = ({ tried }) => tried.split(",").filter(Boolean).map((name) => oneOf("Tried", name, Object.keys(SUSPECTS)));
 /** @param {string[]} tried */
 const isSolved = (tried) => Object.keys(SUSPECTS).every((name) => tried.includes(name));
-const ms = (/** @type {number} */ time) => `${time.toFixed(1)} ms`;
+const ms = (/** @type {number} */ time) => `${time.toFixed(time < 1 ? 2 : 1)} ms`;
 const ratio = (/** @type {State} */ { kernel, pytorch }) => `${Math.round(kernel / pytorch)} times as long`;
 
 /** Slanted lines all over the bar. @param {number} width */
@@ -51,8 +52,8 @@ function draw(state, tried, width) {
   const named = (/** @type {string} */ name, /** @type {number} */ time) =>
     svg`${name} <tspan class="soft">${begun ? ms(time) : ""}</tspan>`;
   return [
-    rect(0, 0, pytorch * scale, HIGH, "ink"),
-    text(pytorch * scale + 10, HIGH / 2 + 6, "ink", named("three lines of PyTorch", pytorch)),
+    text(0, NAME - 12, "ink", named("three lines of PyTorch", pytorch)),
+    rect(0, NAME, pytorch * scale, HIGH, "ink"),
     text(0, TOP - 12, "ink", named("this kernel", kernel)),
     text(width, TOP - 12, "violet factor end", ratio(state)),
     rect(0, TOP, width, HIGH, "violet"),
