@@ -107,7 +107,7 @@ def test_the_room_derives_the_cheaper_passes_clocks_as_they_are_worked_out():
     passes = worked.alu_clocks(0, instructions=worked.CHEAPER_PLACE_INSTRUCTIONS)
     alu, loops = worked.cheaper_alu_clocks(4), worked.CHEAPER_LOOP_INSTRUCTIONS[4]
     sheet = SHEET.read_text(encoding="utf-8")
-    assert f"[Wait: 4 · {loops} / {worked.ALU_PER_CLOCK} = {alu - passes:.0f}.]" in sheet
+    assert f"[Wait: 4 · {loops} / {worked.ALU_PER_CLOCK} = {alu - passes:.0f}. " in sheet
     assert f"Draw ALU, {passes:.0f} + {alu - passes:.0f} = {alu:.0f}.]" in sheet
     assert (worked.LOOP_INSTRUCTIONS, loops) == (10, 6) and "a warp's ten become six" in sheet
 
@@ -136,7 +136,7 @@ def test_the_room_finds_the_budgets_that_are_counted():
     errors = {row["form"]: row for row in records.table("first_kernel", "errors")}
     zeros, ours = errors["one_head_of_zeros"], errors["one_key"]
     off = zeros["largest"] / zeros["of_budget"] / worked.BUDGET  # PyTorch, in the head of zeros
-    assert f"PyTorch is off by {off:.5f}." in SHEET.read_text(encoding="utf-8")
+    assert f"PyTorch is off by {off:.5f}, in its worst place." in SHEET.read_text(encoding="utf-8")
     assert round(zeros["largest"], 2) / round(worked.BUDGET * off, 5) == pytest.approx(zeros["of_budget"], rel=0.002)
     assert round(worked.BUDGET * off, 4) == 0.0002 and zeros["largest"] / 0.0002 > 1000
     assert ours["of_budget"] == pytest.approx(2 / 3)
