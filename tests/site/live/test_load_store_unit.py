@@ -102,43 +102,6 @@ def test_a_bar_is_as_long_as_its_number(pieces):
     assert len(sizes) == 1
 
 
-@pytest.mark.parametrize("width", ["narrow", "wide"])
-def test_a_guess_has_a_scale(pieces, width):
-    still = drawing(pieces, {}, width)
-    track = still.select_one("rect.track")
-    ticks = [(tick.text, float(tick["x"])) for tick in still.select("text.middle")]
-    assert [name for name, _ in ticks] == list(TICKS)
-    for name, x in ticks:
-        assert x == pytest.approx(float(track["x"]) + int(name) * float(track["width"]) / AXIS, abs=0.01)
-    lines = [float(re.match(r"M(\S+)", path["d"])[1]) for path in still.select("path.line")]
-    assert lines == [x for _, x in ticks] and not drawing(pieces, {}, "printed").select("text.middle")
-
-
-def test_where_an_instruction_has_gone_from_can_still_be_seen(pieces):
-    for width, opacity in (("narrow", "0.2"), ("wide", "0.2"), ("printed", "1")):
-        places = drawing(pieces, {"step": "1"}, width).select_one(f"g[opacity='{opacity}']")
-        assert [" ".join(path["class"]) for path in places.select("path")] == ["fill key", "fill value", "fill ink"]
-
-
-@pytest.mark.parametrize("width", ["narrow", "wide", "printed"])
-def test_one_warp_stands_beside_the_queues_of_four(pieces, width):
-    """So no room above it is empty, and the eighth can be seen."""
-    *moving, pale = drawing(pieces, {}, width).select("g:has(> path.key)")
-    boxes = [
-        re.findall(r"M(\S+) (\S+?)h(\S+?)v", "".join(path["d"] for path in group.select("path")))
-        for group in (moving[0], pale)
-    ]
-    own, four = ([tuple(map(float, box)) for box in each] for each in boxes)
-    assert pale["opacity"] == "0.2" and [len(own), len(four)] == [LENGTHS[0], LENGTHS[2]]
-    assert min(y for _, y, _ in four) <= 20 and max(y for _, y, _ in own) == max(y for _, y, _ in four)
-    assert max(x + wide for x, _, wide in four) + 8 < min(x for x, *_ in own)
-    for warps in WARPS[1:]:
-        other = drawing(pieces, {"warps": str(warps)}, width)
-        assert len(other.select("g:has(> path.key)")) == len(moving) and not other.find_all(
-            "text", string=re.compile("bring")
-        )
-
-
 @pytest.mark.parametrize("width", ["narrow", "wide", "printed"])
 def test_the_funnel_stays_and_the_queues_fit_above_it(pieces, width):
     edges = set()

@@ -260,23 +260,6 @@ def test_the_numbers_that_were_read_are_marked_even_across_two_keys(pieces, wron
     assert len(read) == 2 and len(set(read)) == keys
 
 
-def test_each_block_has_the_number_of_its_program_whichever_address(pieces):
-    for wrong in ("false", "true"):
-        still = BeautifulSoup(pieces.draw_state("one_head", {"step": str(LINES + 2), "wrong": wrong}), "html.parser")
-        blocks = [text for text in still.select("svg.wide text.small.middle") if text.text.strip() in {"0", "1", "2"}]
-        assert len(blocks) == 3 + 9 + 9
-
-
-@every_width
-def test_no_head_of_a_column_touches_the_next(open_piece, width):
-    piece = open_piece("one_head", width, step=13)
-    names = [
-        piece.locator("svg.stage:visible text.small.middle").get_by_text(name, exact=True).bounding_box()
-        for name in ("query", "key", "weights", "value", "output")
-    ]
-    assert all(other["x"] - one["x"] - one["width"] >= 6 for one, other in pairwise(names))
-
-
 def test_paper_has_the_picture_alone_with_the_names_of_its_tables_apart(open_piece):
     piece = open_piece("one_head", step=0)
     piece.page.emulate_media(media="print")
