@@ -212,22 +212,6 @@ def test_the_drawn_lines_have_all_that_a_pair_pays(drawing):
         assert re.findall(rf'<rect width="(.+)" height="\d+" fill="var\(--hb-{colour}\)"', source(drawing)) == [full]
 
 
-def test_the_tally_has_what_is_found_before_the_passes():
-    setting = {"n": worked.SHAPE[-1], "warps": worked.WARPS, "head_dim": 128, "heads": 16}
-    (clocks,) = plot.rows_with(records.table("what_limits", "clocks"), **setting)
-    (l2,) = plot.rows_with(records.table("l2_speed", "sizes"), size=16)
-    loaded = round(512 / worked.bytes_in_a_clock(1e12 * l2["speed"]))
-    whole, found = round(clocks["all"]), {"multiplying": worked.FP32_CLOCKS, "L2": loaded, "LSU": worked.LSU_CLOCKS}
-    rows = [f"{taken} {unit}" for unit, taken in found.items()]
-    assert drawing_text("first-kernel-so-far") == joined(f"one pair: {whole} clocks", *rows, "? ALU")
-    drawn = re.findall(r'<rect x="0" y="\d+" width="([\d.]+)" height="22" (.*)/>', source("so-far"))
-    assert [UNITS[look] for _, look in drawn] == ["FP32", "FP32", "LSU"]  # hollow, hollow, solid
-    scaled = [pytest.approx(350 * taken / whole, abs=0.001) for taken in found.values()]
-    assert [float(wide) for wide, _ in drawn] == scaled
-    for colour in ("violet", "shade"):
-        assert re.findall(rf'<rect width="(.+)" height="\d+" fill="var\(--hb-{colour}\)"', source("so-far")) == ["350"]
-
-
 def parts(node):
     """The expressions of a piece of code in the order in which they are worked out."""
     for child in ast.iter_child_nodes(node):
