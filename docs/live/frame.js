@@ -177,7 +177,7 @@ function drawMore(piece, state, { set, reset, link, open, linked }, step, last) 
     <div class="hb-live__more" ?hidden=${!open}>
       ${piece.more?.(state, set) ?? nothing}
       <div class="hb-live__buttons">
-        ${last && last > 1 ? html`<span>step ${step} of ${last}</span>` : nothing}
+        ${last ? html`<span>step ${step} of ${last}</span>` : nothing}
         <button type="button" class="hb-live__reset" @click=${reset}>Reset</button>
         <button type="button" @click=${link}>Link to this</button>
         <span role="status">${linked}</span>

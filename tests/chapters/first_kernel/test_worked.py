@@ -136,7 +136,6 @@ def test_the_room_finds_the_budgets_that_are_counted():
     errors = {row["form"]: row for row in records.table("first_kernel", "errors")}
     zeros, ours = errors["one_head_of_zeros"], errors["one_key"]
     off = zeros["largest"] / zeros["of_budget"] / worked.BUDGET  # PyTorch, in the head of zeros
-    assert f"PyTorch is off by {off:.5f}, in its worst place." in SHEET.read_text(encoding="utf-8")
     assert round(zeros["largest"], 2) / round(worked.BUDGET * off, 5) == pytest.approx(zeros["of_budget"], rel=0.002)
     assert round(worked.BUDGET * off, 4) == 0.0002 and zeros["largest"] / 0.0002 > 1000
     assert ours["of_budget"] == pytest.approx(2 / 3)
