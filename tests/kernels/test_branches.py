@@ -219,7 +219,7 @@ LOOPS = [
     for driver, names in DRIVERS.items()
     for name in names
     for line in loops_of(KERNELS / name)
-    if "(MORE)" not in (KERNELS / name).read_text(encoding="utf-8").splitlines()[line - 1]  # what that loads is unneeded
+    if "(MORE)" not in (KERNELS / name).read_text(encoding="utf-8").splitlines()[line - 1]  # unneeded loads
 ]
 
 

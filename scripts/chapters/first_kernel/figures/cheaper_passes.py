@@ -8,10 +8,10 @@ from scripts.chapters import plot
 from scripts.chapters.first_kernel.unit_clocks import LINES
 
 ALT = (
-    "Three groups of four bars on one scale that begins at zero, in clocks for a pair: a text with four warps, "
-    "the same with one warp, and a long text with four. In each, bars for the LSU, the schedulers, the ALU and the time, with a "
-    "pale end where the cheaper pass takes something away. The ALU and the schedulers have such an end in all groups, "
-    "the LSU in none. The time has none in the first group, and one in both others."
+    "Three groups of four bars on one scale that begins at zero, in clocks for a pair: a text with four warps, the "
+    "same with one warp, and a long text with four. In each, bars for the LSU, the schedulers, the ALU and the time, "
+    "with a pale end where the cheaper pass takes something away. The ALU and the schedulers have such an end in all "
+    "groups, the LSU in none. The time has none in the first group, and one in both others."
 )
 SETTINGS = {  # words of a text, warps of a program -> its name
     (512, 4): "512 words, four warps",
