@@ -30,7 +30,6 @@ SHARED = {
         "*.board_*",
         "*.facts",
         "*.steps",
-        "*.unit_clocks",
     )
 }
 # Make records, on a GPU; what reads a record doesn't import them.

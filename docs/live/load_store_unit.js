@@ -83,22 +83,22 @@ const boxes = (boxes, look) =>
     : nothing;
 
 /**
- * Where an instruction is: in its queue, in the funnel, in its neck, or on its way to its clock.
+ * Where an instruction is: in its queue, in the funnel, in its neck, or at its clock.
  * @param {Moved} one @param {number} row @param {Layout} my
  */
 function box({ warp, clock, ahead, fallen }, row, my) {
-  /** @type {number[][]} when it's there, its middle, its upper edge, its width and height */
+  if (fallen === 1) return [my.from + clock * my.clock, row, my.clock - (my.clock > 2 ? 1 : 0), BAR]; // those wide enough stand apart
+  /** @type {number[][]} when it's there, its middle, its upper edge and its width */
   const way = [
-    [0, my.x(warp), my.y(ahead), my.wide, my.high],
-    [0.15, my.x(warp), my.shoulder - my.high - 2, my.wide, my.high],
-    [0.55, my.middle, my.neck - my.high - 2, my.door, my.high],
-    [0.7, my.middle, my.spout, my.door, my.high],
-    [1, my.from + (clock + 0.5) * my.clock, row, my.clock - (my.clock > 2 ? 1 : 0), BAR], // those wide enough stand apart
+    [0, my.x(warp), my.y(ahead), my.wide],
+    [0.2, my.x(warp), my.shoulder - my.high - 2, my.wide],
+    [0.75, my.middle, my.neck - my.high - 2, my.door],
+    [1, my.middle, my.spout, my.door],
   ];
   const to = Math.max(1, way.findIndex(([when]) => when >= fallen));
   const part = (fallen - way[to - 1][0]) / (way[to][0] - way[to - 1][0]);
-  const [, x, y, wide, high] = way[to].map((end, i) => way[to - 1][i] + part * (end - way[to - 1][i]));
-  return [x - wide / 2, y, wide, high];
+  const [, x, y, wide] = way[to].map((end, i) => way[to - 1][i] + part * (end - way[to - 1][i]));
+  return [x - wide / 2, y, wide, my.high];
 }
 
 /** Each look's, as one path. @param {Moved[]} all @param {(one: Moved) => number[]} where */

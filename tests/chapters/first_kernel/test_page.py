@@ -11,7 +11,7 @@ from kernels.bench.hardware import H200
 from scripts import records
 from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
-from scripts.chapters.first_kernel.figures import cheaper_passes, clocks_over_words
+from scripts.chapters.first_kernel.figures import clocks_over_words, predictions
 from scripts.records import ROOT
 from tests.chapters.three_words import K, Q, S
 from tests.docs.page_text import DRAWINGS, drawing_text
@@ -132,12 +132,10 @@ def test_the_page_has_the_clocks_that_the_units_work():
         assert re.search(row, notes, re.M)
 
 
-def test_the_cheaper_pass_takes_away_what_the_chart_says():
-    pale = [(trace.name, trace.x[0]) for trace in cheaper_passes.figure().data if trace.meta["role"] == "faint"]
-    gone = [{name: clocks for name, clocks in pale[i : i + 4]} for i in (0, 4, 8)]
-    assert all(each["LSU"] < 0.2 < 8 < each["schedulers"] < each["ALU"] for each in gone)
-    assert gone[0]["time"] < 0.2 and gone[1]["time"] > 0.6 * gone[1]["ALU"]
-    assert gone[2]["time"] == pytest.approx(gone[2]["ALU"], rel=0.02)
+def test_the_longest_bar_says_what_a_change_does():
+    changes = predictions.clocks()
+    assert changes["less for the ALU"][0] == pytest.approx(changes["less for the ALU"][1], rel=0.005)
+    assert all(0.995 * predicted < measured < 1.3 * predicted for predicted, measured in changes.values())
 
 
 def test_the_chart_of_long_texts_says_what_is_busiest_on_its_left_and_on_its_right():
@@ -161,7 +159,6 @@ UNITS = {
     'fill="var(--hb-ink)"': "LSU",
     'fill="var(--hb-soft)"': "ALU",
     'fill="var(--hb-paper)" stroke="var(--hb-ink)" stroke-width="1.3"': "FP32",
-    'fill="var(--hb-grey)"': "schedulers",
 }
 
 
@@ -186,8 +183,7 @@ def lines_of_a_pair():
 def test_the_drawn_lines_have_all_that_a_pair_pays(drawing):
     row = {"n": worked.SHAPE[-1], "warps": worked.WARPS}
     (clocks,) = plot.rows_with(records.table("what_limits", "clocks"), head_dim=128, heads=16, **row)
-    (compiled,) = plot.rows_with(records.table("how_many_warps", "compiled"), **row)
-    whole, starts = round(clocks["all"]), worked.WARPS * compiled["all"] // 4
+    whole = round(clocks["all"])
     all_of = {"LSU": worked.LSU_CLOCKS, "FP32": worked.FP32_CLOCKS, "ALU": worked.alu_clocks(worked.WARPS)}
     labels, bars, ends = [f"one pair: {whole} clocks"], [], dict.fromkeys(all_of, 0)
     for line, unit, taken in lines_of_a_pair():
@@ -199,11 +195,9 @@ def test_the_drawn_lines_have_all_that_a_pair_pays(drawing):
             if ends[unit] == all_of[unit]:
                 labels.append(f"in all {ends[unit]}")
     assert ends == all_of
-    labels += ["to start every line’s instructions", f"{starts} schedulers"]  # noqa: RUF001
     words = drawing_text(f"first-kernel-{drawing}").replace("measured ", "").replace("FP32, in", "FP32 in")
     assert words == joined(*labels)
     drawn = re.findall(r'<rect x="([\d.]+)%?" y="[\d.]+" width="([\d.]+)%" height="\d+" (.*)/>', source(drawing))
-    bars.append(("schedulers", 0, starts))
     assert [UNITS[look] for *_, look in drawn] == [unit for unit, *_ in bars]
     scaled = [(pytest.approx(100 * start / whole, abs=0.001), 100 * taken / whole) for _, start, taken in bars]
     assert [(float(left), pytest.approx(float(wide), abs=0.001)) for left, wide, _ in drawn] == scaled

@@ -4,14 +4,18 @@ import plotly.graph_objects as go
 
 from scripts import records
 from scripts.chapters import plot
-from scripts.chapters.first_kernel.unit_clocks import LINES
 
 ALT = (
-    "A chart with both axes logarithmic: clocks for a pair over the words of a text. The LSU's line stays low. Those "
-    "of the ALU and of the schedulers begin below it and rise across it. The line of the time keeps above all: at "
-    "first it's level, and the sums set the time. Then it rises with the ALU's, and the passes do. At the right end "
-    "it is {fact=a_pair_in_a_long_row} as high."
+    "A chart with both axes logarithmic: clocks for a pair over the words of a text. The LSU's line stays low. The "
+    "ALU's begins below it and rises across it. The line of the time keeps above both: at first it's level, and the "
+    "sums set the time. Then it rises with the ALU's, and the passes do. At the right end it is "
+    "{fact=a_pair_in_a_long_row} as high."
 )
+LINES = {  # the column of the table -> its line
+    "all": plot.Style("time", "accent"),
+    "lsu": plot.Style("LSU", "ink"),
+    "alu": plot.Style("ALU", "soft", symbol="square"),
+}
 WORDS = [256, 512, 1024, 2048, 4096, 8192]
 HEAD_DIM = 64
 SETS_THE_TIME = {512: "the sums", 2048: "the passes"}  # where the words stand
