@@ -155,19 +155,16 @@ def bar_y(title_y: int, bar: str) -> int:
 
 def draw_changed_work(board: Board) -> None:
     times, within, one = measured_clocks(), worked.SUM_STEPS[0], worked.load_store_clocks(1)
-    passes, shorter = worked.alu_clocks(0), worked.alu_clocks(0, instructions=worked.CHEAPER_PLACE_INSTRUCTIONS)
-    alu, cheaper = ({warps: of(warps) for warps in (4, 1)} for of in (worked.alu_clocks, worked.cheaper_alu_clocks))
+    passes, cheaper = worked.alu_clocks(0), worked.cheaper_alu_clocks(4)
+    alu = {warps: worked.alu_clocks(warps) for warps in (4, 1)}
     alu_sums = {warps: f"{passes:.0f} + {clocks - passes:.0f} = {clocks:.0f}" for warps, clocks in alu.items()}
-    cheaper_sums = {
-        warps: f"{shorter:.0f} + {clocks - shorter:.0f} = {clocks:.0f}" for warps, clocks in cheaper.items()
-    }
     more, longer = 2 * worked.WARPS, clocks_with_one_more_load()
     board.step(
         f"Bars on one scale: time, LSU, ALU. Four warps: {times[4, 'as_taught']:.0f}, {worked.LSU_CLOCKS}, "
-        f"{alu_sums[4]}. Beside it a cheaper pass: {times[4, 'cheaper']:.0f}, {worked.LSU_CLOCKS}, {cheaper_sums[4]}. "
+        f"{alu_sums[4]}. Beside it a cheaper pass: {times[4, 'cheaper']:.0f}, {worked.LSU_CLOCKS}, {cheaper:.0f}. "
         f"Below that one more load, + {more}: {longer:.0f}, {worked.LSU_CLOCKS + more}. At the bottom one warp, with "
         f"tickets for key, row and loads, {within} + {within} + 2 = {one}: {times[1, 'as_taught']:.0f}, {one}, "
-        f"{alu_sums[1]}. Beside it its cheaper pass: {times[1, 'cheaper']:.0f}, {one}, {cheaper_sums[1]}."
+        f"{alu_sums[1]}."
     )
     board.erase(keep=STAYS)
     taught, right = COLUMN_XS.values()
@@ -183,7 +180,7 @@ def draw_changed_work(board: Board) -> None:
         board.write(right, four_y, "cheaper pass", 0.9, at="left")
         draw_unit(board, right, four_y, "LSU", worked.LSU_CLOCKS)
     with board.withhold():
-        draw_unit(board, right, four_y, "ALU", cheaper[4], cheaper_sums[4])
+        draw_unit(board, right, four_y, "ALU", cheaper)
     with board.withhold():
         draw_time(board, right, four_y, times[4, "cheaper"])
     with board.withhold():
@@ -199,12 +196,6 @@ def draw_changed_work(board: Board) -> None:
         draw_unit(board, taught, one_y, "ALU", alu[1], alu_sums[1], name=True)
     with board.withhold():
         draw_time(board, taught, one_y, times[1, "as_taught"], name=True)
-    with board.withhold():
-        board.write(right, one_y, "cheaper pass", 0.9, at="left")
-        draw_unit(board, right, one_y, "LSU", one)
-        draw_unit(board, right, one_y, "ALU", cheaper[1], cheaper_sums[1])
-    with board.withhold():
-        draw_time(board, right, one_y, times[1, "cheaper"])
 
 
 def draw_passes(board: Board, passes: float, alu: float) -> None:
