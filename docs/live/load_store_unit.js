@@ -159,7 +159,7 @@ function drawRow(warps, state, { counted, filled }, my) {
       : nothing,
     counted ? count(clocks(warps), "LSU", y) : nothing,
     guess ? path(`M${my.from + 1} ${y + TIME + 1}H${my.from + guess * my.clock}v${BAR - 2}H${my.from + 1}Z`, "violet dashes") : nothing,
-    filled ? rect(my.from, y + ALU, aluClocks(warps) * filled * my.clock, BAR, "soft") : nothing,
+    filled ? rect(my.from, y + ALU, aluClocks(warps) * filled * my.clock, BAR, "grey") : nothing,
     filled === 1 ? count(aluClocks(warps), "ALU", y + ALU, "soft") : nothing,
     filled ? rect(my.from, y + TIME, time * filled * my.clock, BAR, "violet") : nothing,
     filled === 1 ? count(time, "time", y + TIME, "violet", guess) : nothing,

@@ -15,7 +15,7 @@ const OUT = 4; // pixels by which what is hollow begins left of the picture, whi
 
 /** @typedef {typeof initial} State */
 /** @type {Record<string, string>} */
-const SUSPECTS = { memory: "Memory", multiplying: "Multiplying", else: "Something else" };
+const SUSPECTS = { memory: "Memory", multiplying: "Multiplying" };
 
 /** @param {State} state */
 const tried = ({ tried }) => tried.split(",").filter(Boolean).map((name) => oneOf("Tried", name, Object.keys(SUSPECTS)));
@@ -37,7 +37,7 @@ function hatch(width) {
 /** @param {State} state @param {string[]} tried @param {number} width */
 function draw(state, tried, width) {
   const { kernel, pytorch, l2 } = state;
-  const [scale, begun, open] = [width / kernel, tried.length > 0, tried.includes("else")];
+  const [scale, begun, open] = [width / kernel, tried.length > 0, isSolved(tried)];
   const filled = Object.entries(times(l2)).map(([name, time]) => ({ name, time, there: tried.includes(name) }));
   const known = Math.max(...filled.map(({ time, there }) => (there ? time * scale : 0)));
   const lanes = filled.map(({ name, time, there }, lane) => {
@@ -87,15 +87,14 @@ function primary(state, set) {
 /** @param {State} state */
 function says(state) {
   const [{ memory, multiplying }, whole] = [times(state.l2), Math.round(state.kernel)];
+  const neither = isSolved(tried(state)) ? " So it’s neither." : "";
   switch (tried(state).at(-1)) {
     case "memory":
-      return `Every program loads every key and value again: ${formatNumber(gigabytes, 1)} GB. Even so, the L2 cache needs ${Math.round(memory)} ms of ${whole}.`;
+      return `All programs load ${formatNumber(gigabytes, 1)} GB of keys and values. That takes the L2 cache ${Math.round(memory)} ms of ${whole}.${neither}`;
     case "multiplying":
-      return `${formatNumber(billions, 1)} billion operations: ${Math.round(multiplying)} ms of ${whole}, and while memory works.`;
-    case "else":
-      return isSolved(tried(state)) ? "Right. But what? That’s this chapter." : "Could be. Press each of the others too, and see how far it gets.";
+      return `${formatNumber(billions, 1)} billion operations: ${Math.round(multiplying)} ms of ${whole}, and while memory works.${neither}`;
     default:
-      return "Three suspects. Press the one that you think fills the bar.";
+      return "Two suspects. Press the one that you think fills the bar.";
   }
 }
 

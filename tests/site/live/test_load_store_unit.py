@@ -83,7 +83,7 @@ def test_a_bar_is_as_long_as_its_number(pieces):
     still = drawing(pieces, {"step": "1"})
     bars, passes = (
         [(float(rect["width"]), float(rect["y"])) for rect in still.select(f"rect.{look}")]
-        for look in ("violet", "soft")
+        for look in ("violet", "grey")
     )
     track = float(still.select_one("rect.track")["width"])
     assert [wide for wide, _ in bars] == pytest.approx(
