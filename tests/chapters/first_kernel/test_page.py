@@ -133,12 +133,26 @@ def test_the_page_has_the_clocks_that_the_units_work():
 
 
 def test_time_follows_the_longest_bar_and_stays_above_it():
-    table = records.table("what_limits", "clocks") + records.table("cheaper_passes", "clocks")
-    settings = longest_bars.clocks()
-    for unit, work, time in settings.values():
-        assert work < time < 1.35 * work
-        for row in (row for row in table if row["all"] == time):
-            assert COLUMNS[max(COLUMNS, key=row.get)] == unit
+    rows = longest_bars.settings().values()
+    longest = [max(row[unit] for unit in longest_bars.NAMES) for row in rows]
+    times = [row["all"] for row in rows]
+    assert all(bar < time < 1.3 * bar for bar, time in zip(longest, times, strict=True))
+    assert sorted(range(5), key=lambda i: round(longest[i])) == sorted(range(5), key=lambda i: round(times[i]))
+
+
+def test_only_one_theory_fits_what_two_changes_measured():
+    before, cheaper, more, *_ = longest_bars.settings().values()
+    alu = round(before["alu"]) - round(cheaper["alu"]), round(more["alu"]) - round(cheaper["alu"])
+    lsu = round(more["lsu"]) - round(cheaper["lsu"])
+    assert alu == (24, 8) and lsu == 2 * worked.WARPS
+    theories = {"ALU": (124 - 24, 100 + 8), "waiting": (124, 124), "LSU": (124, 124 + 8)}
+    for name, predicted in theories.items():
+        off = max(abs(p - row["all"]) for p, row in zip(predicted, (cheaper, more), strict=True))
+        assert (off < 4) == (name == "LSU")
+    page = (ROOT / "docs" / "chapters" / "first-kernel" / "index.md").read_text(encoding="utf-8")
+    for name, i in (("less for the ALU", 0), ("and more for the LSU", 1)):
+        cells = re.search(rf"\| {name} \|(.*?) \| \*\*", page)[1].split(" | ")
+        assert [int(cell.split()[-1]) for cell in cells] == [predicted[i] for predicted in theories.values()]
 
 
 def test_the_sums_are_busiest_in_short_texts_and_the_passes_in_long_ones():
@@ -175,5 +189,8 @@ def test_the_drawn_units_have_all_that_a_pair_pays(drawing):
     assert sum(lsu) == worked.LSU_CLOCKS
     drawn = re.findall(r'<rect x="([\d.]+)%?" y="[\d.]+" width="([\d.]+)%"', source(drawing))
     bars = [(sum(taken[:i]), taken[i]) for taken in units.values() for i in range(len(taken))]
+    data_path = round(clocks["data_path"])
+    bars.insert(bars.index((0, one_pass)), (sum(lsu), data_path - sum(lsu)))
+    assert f"{sum(lsu)} data path {data_path}" in words
     scaled = [(pytest.approx(100 * start / whole, abs=0.001), 100 * part / whole) for start, part in bars]
     assert [(float(left), pytest.approx(float(wide), abs=0.001)) for left, wide in drawn] == scaled
