@@ -149,7 +149,8 @@ function drawRow(warps, state, { counted, filled }, my) {
   const count = (n, name, y, look = "ink", mark = 0) => {
     const [end, knob] = [my.from + n * my.clock + 8, my.from + mark * my.clock + KNOB];
     const x = mark && knob > end - 8 && knob < end + 70 + 2 * KNOB ? Math.max(end, knob + 6) : end;
-    return text(x, y + BAR - 1, `label ${look}`, svg`${x + 64 < my.width ? name : ""} <tspan class="strong">${n}</tspan>`);
+    const said = mark && x + 180 < my.width ? svg`, you said <tspan class="strong">${mark}</tspan>` : nothing;
+    return text(x, y + BAR - 1, `label ${look}`, svg`${x + 64 < my.width ? name : ""} <tspan class="strong">${n}</tspan>${said}`);
   };
   const kinds = queue(warps);
   return [

@@ -10,7 +10,7 @@ from kernels.bench.hardware import H200
 from scripts import records
 from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
-from scripts.chapters.first_kernel.figures import clocks_over_words, longest_bars
+from scripts.chapters.first_kernel.figures import clocks_over_words
 from scripts.records import ROOT
 from tests.chapters.three_words import K, Q, S
 from tests.docs.page_text import DRAWINGS, drawing_text
@@ -132,16 +132,10 @@ def test_the_page_has_the_clocks_that_the_units_work():
         assert re.search(row, notes, re.M)
 
 
-def test_time_follows_the_longest_bar_and_stays_above_it():
-    rows = longest_bars.settings().values()
-    longest = [max(row[unit] for unit in longest_bars.NAMES) for row in rows]
-    times = [row["all"] for row in rows]
-    assert all(bar < time < 1.3 * bar for bar, time in zip(longest, times, strict=True))
-    assert sorted(range(5), key=lambda i: round(longest[i])) == sorted(range(5), key=lambda i: round(times[i]))
-
-
 def test_only_one_theory_fits_what_two_changes_measured():
-    before, cheaper, more, *_ = longest_bars.settings().values()
+    row = {"n": worked.SHAPE[-1], "warps": worked.WARPS}
+    before, cheaper = plot.rows_with(records.table("cheaper_passes", "clocks"), **row)
+    (more,) = plot.rows_with(records.table("more_loads", "clocks"), more=1)
     alu = round(before["alu"]) - round(cheaper["alu"]), round(more["alu"]) - round(cheaper["alu"])
     lsu = round(more["lsu"]) - round(cheaper["lsu"])
     assert alu == (24, 8) and lsu == 2 * worked.WARPS
@@ -168,6 +162,13 @@ def test_the_drawn_sum_has_the_instructions_that_are_counted():
     assert f"{within} shuffles" in labels and f"{across} shuffles" in labels
     assert labels.count(f"{handed} write, read") == 2 and handed == back
     assert f"{sum(worked.SUM_STEPS)} for each" in labels
+
+
+def test_the_drawn_pass_is_counted_as_by_hand():
+    lines, each, at_once, clocks = map(int, re.findall(r" (\d+)", drawing_text("first-kernel-pass"))[-4:])
+    assert lines * worked.LANES == worked.SHAPE[-1] and each == worked.PLACE_INSTRUCTIONS
+    assert at_once == worked.ALU_PER_CLOCK and clocks == lines * each / at_once == worked.alu_clocks(0) / 2
+    assert (source("pass").count("v128"), source("pass").count("h256")) == (worked.LANES - 1, lines - 1)
 
 
 @pytest.mark.parametrize("drawing", ["bill", "bill-wide"])
