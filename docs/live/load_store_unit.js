@@ -215,7 +215,7 @@ const lasts = (warps) => (clocks(warps) - START) * pace(warps);
 /** @type {Record<number, string[]>} what is asked before a run, what the LSU does in it, and what else to see */
 const SAYS = {
   1: ["One warp leaves the LSU an eighth of its work. And the time?", "1 · (5 + 5 + 2) = 12"],
-  2: ["Two warps have two results to add up. And the time?", "2 · (10 + 10 + 2) = 44", " Nothing is full."],
+  2: ["Two warps have two results to add up. And the time?", "2 · (10 + 10 + 2) = 44", " No unit is far ahead: then the longest bar is only a floor."],
   4: ["Four warps wait for the LSU, which starts one instruction in a clock.", "4 · (11 + 11 + 2) = 96"],
   8: ["A key fills four warps, the row all eight: one shuffle more. And the time?", "8 · (11 + 12 + 2) = 200"],
 };

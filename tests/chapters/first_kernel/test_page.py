@@ -114,7 +114,7 @@ def test_the_page_has_the_clocks_that_the_units_work():
     (l2,) = plot.rows_with(records.table("l2_speed", "sizes"), size=16)
     l2_bytes, hbm_bytes = map(worked.bytes_in_a_clock, (1e12 * l2["speed"], H200["hbm bandwidth"].value))
     assert f"[{l2_bytes:.0f} bytes](../../snippets/l2_speed.ipynb) | 512 / {l2_bytes:.0f} = " in page
-    assert f"| {hbm_bytes:.0f} bytes | 2 / {hbm_bytes:.0f} = " in page
+    assert f"HBM has {hbm_bytes:.0f} bytes in a clock for each SM, and 2 / {hbm_bytes:.0f} = 0.1 clocks." in page
     assert f"= **{worked.LSU_CLOCKS} clocks** |" in page and f"= **{worked.alu_clocks(4):.0f} clocks** |" in page
     (alone,) = plot.rows_with(records.table("how_many_programs", "times"), programs=1)
     pair = alone["time"] * worked.GIGAHERTZ * 1e6 / worked.SHAPE[-1]
@@ -136,17 +136,16 @@ def test_only_one_theory_fits_what_two_changes_measured():
     row = {"n": worked.SHAPE[-1], "warps": worked.WARPS}
     before, cheaper = plot.rows_with(records.table("cheaper_passes", "clocks"), **row)
     (more,) = plot.rows_with(records.table("more_loads", "clocks"), more=1)
-    alu = round(before["alu"]) - round(cheaper["alu"]), round(more["alu"]) - round(cheaper["alu"])
-    lsu = round(more["lsu"]) - round(cheaper["lsu"])
-    assert alu == (24, 8) and lsu == 2 * worked.WARPS
-    theories = {"ALU": (124 - 24, 100 + 8), "waiting": (124, 124), "LSU": (124, 124 + 8)}
-    for name, predicted in theories.items():
-        off = max(abs(p - row["all"]) for p, row in zip(predicted, (cheaper, more), strict=True))
-        assert (off < 4) == (name == "LSU")
+    alu, lsu = ([round(each[unit]) for each in (before, cheaper, more)] for unit in ("alu", "lsu"))
+    assert (alu, lsu) == ([68, 44, 52], [96, 96, 104])
+    theories = {"ALU": (124 * 44 / 68, 80 * 52 / 44), "waiting": (124, 124), "LSU": (124, 124 * 104 / 96)}
+    for name, expected in theories.items():
+        off = max(abs(e - each["all"]) for e, each in zip(expected, (cheaper, more), strict=True))
+        assert (off < 1) == (name == "LSU")
     page = (ROOT / "docs" / "chapters" / "first-kernel" / "index.md").read_text(encoding="utf-8")
     for name, i in (("less for the ALU", 0), ("and more for the LSU", 1)):
         cells = re.search(rf"\| {name} \|(.*?) \| \*\*", page)[1].split(" | ")
-        assert [int(cell.split()[-1]) for cell in cells] == [predicted[i] for predicted in theories.values()]
+        assert [int(cell.split()[-1]) for cell in cells] == [round(expected[i]) for expected in theories.values()]
 
 
 def test_the_sums_are_busiest_in_short_texts_and_the_passes_in_long_ones():
