@@ -33,12 +33,13 @@ def draw_correctness(board: Board) -> None:
     errors = {row["form"]: row for row in records.table("first_kernel", "errors")}
     one_key, zeros = errors["one_key"], errors["one_head_of_zeros"]
     budget = zeros["largest"] / zeros["of_budget"]  # of the head of zeros, where both are largest
-    budget_sum = f"{worked.BUDGET} · {budget / worked.BUDGET:.5f} = {budget:.5f}"
+    error = f"{budget / worked.BUDGET:.5f}"
+    budget_sum = f"{worked.BUDGET} · {error} = {budget:.4f}"
     used, over = f"{one_key['of_budget']:.2f} budgets", f"= {zeros['of_budget']:.0f} budgets"
     board.step(
         f"{TESTED_HEADS} strokes for {TESTED_HEADS} heads, one of them crossed out: zeros. The mean error is "
-        f"{zeros['mean']:.4f}. That head's budget: {budget_sum}. The zeros' largest is {zeros['largest']:.2f} {over}, "
-        f"REJECTED. Ours takes at most {used}, and passes."
+        f"{zeros['mean']:.4f}. There PyTorch is off by {error}, and the budget: {budget_sum}. The zeros' largest is "
+        f"{zeros['largest']:.2f} {over}, REJECTED. Ours takes at most {used}, and passes."
     )
     board.erase(keep=STAYS)
     for i in range(TESTED_HEADS):
@@ -49,6 +50,8 @@ def draw_correctness(board: Board) -> None:
         board.strike(x - 9, 42, x + 9, 18)
         board.write(x, 62, "zeros", 0.85)
         board.write(LEFT, 94, f"mean  {zeros['mean']:.4f}", 0.95, at="left")
+    with board.withhold():
+        board.write(232, 94, f"PyTorch  {error}", 0.95, at="left")
     with board.withhold():
         board.write(LEFT, 130, f"budget  {budget_sum}", 0.95, at="left")
     with board.withhold():

@@ -9,8 +9,8 @@ from scripts.chapters.first_kernel.board_suspects import FOOT, STAYS
 
 TREE_YS, COUNTS_X = (32, 66, 100, 134), 196  # the levels of a sum, and where their instructions are counted
 WALL_X = 352  # the load-store unit is a gap in it
-NAME_X, CLOCK_WIDTH = 50, 1.0  # where the names of the bars end; pixels of a clock
-COLUMN_XS = {"as_taught": 58, "cheaper": 290}  # where its bars begin
+NAME_GAP, CLOCK_WIDTH = 8, 1.0  # between the name of a bar and the bar; pixels of a clock
+COLUMN_XS = {"as_taught": 58, "cheaper": 296}  # where its bars begin
 TITLE_YS = {4: 16, 1: 156}  # by the warps of a program
 MORE_Y = 94  # the title of one more load
 BAR_GAP, FIRST_GAP = 18, 20  # from one to the next; from a title to the first
@@ -170,11 +170,11 @@ def draw_changed_work(board: Board) -> None:
     taught, right = COLUMN_XS.values()
     four_y, one_y = TITLE_YS[4], TITLE_YS[1]
     board.write(14, four_y, "4 warps", 0.9, at="left")
-    draw_time(board, taught, four_y, times[4, "as_taught"], name=True)
-    draw_unit(board, taught, four_y, "LSU", worked.LSU_CLOCKS, name=True)
+    draw_time(board, taught, four_y, times[4, "as_taught"])
+    draw_unit(board, taught, four_y, "LSU", worked.LSU_CLOCKS)
     draw_passes(board, passes, alu[4])
     with board.withhold():
-        draw_unit(board, taught, four_y, "ALU", alu[4], alu_sums[4], name=True)
+        draw_unit(board, taught, four_y, "ALU", alu[4], alu_sums[4])
     with board.withhold():
         board.erase_with_answer("passes")
         board.write(right, four_y, "cheaper pass", 0.9, at="left")
@@ -191,11 +191,11 @@ def draw_changed_work(board: Board) -> None:
     with board.withhold():
         board.write(14, one_y, "1 warp", 0.9, at="left")
         draw_tickets(board, 100, one_y, within, within)
-        draw_unit(board, taught, one_y, "LSU", one, name=True)
+        draw_unit(board, taught, one_y, "LSU", one)
     with board.withhold():
-        draw_unit(board, taught, one_y, "ALU", alu[1], alu_sums[1], name=True)
+        draw_unit(board, taught, one_y, "ALU", alu[1], alu_sums[1])
     with board.withhold():
-        draw_time(board, taught, one_y, times[1, "as_taught"], name=True)
+        draw_time(board, taught, one_y, times[1, "as_taught"])
 
 
 def draw_passes(board: Board, passes: float, alu: float) -> None:
@@ -223,23 +223,20 @@ def draw_factors(board: Board, xs: tuple[int, ...], factors: tuple[tuple[str, st
         board.write(x, PASSES_Y + 19, name, 0.75)
 
 
-def draw_unit(
-    board: Board, x: float, title_y: int, unit: str, clocks: float, text: str = "", *, name: bool = False
-) -> None:
-    """A hollow bar, since it's worked out, and behind it its clocks, or how they add up."""
+def draw_unit(board: Board, x: float, title_y: int, unit: str, clocks: float, text: str = "") -> None:
+    """A hollow bar, since it's worked out, with its name, and behind it its clocks, or how they add up."""
     y, width = bar_y(title_y, unit), CLOCK_WIDTH * clocks
     board.box(x, y - 5, width, 10)
-    write_around_bar(board, x + width, y, text or f"{clocks:.0f}", unit if name else "")
+    write_around_bar(board, x, width, y, text or f"{clocks:.0f}", unit)
 
 
-def draw_time(board: Board, x: float, title_y: int, clocks: float, *, name: bool = False) -> None:
+def draw_time(board: Board, x: float, title_y: int, clocks: float) -> None:
     """A filled bar, since it's measured."""
     y, width = bar_y(title_y, "time"), CLOCK_WIDTH * clocks
     board.line((x + 4, y), (x + width - 4, y), width=10)
-    write_around_bar(board, x + width, y, f"{clocks:.0f}", "time" if name else "")
+    write_around_bar(board, x, width, y, f"{clocks:.0f}", "time")
 
 
-def write_around_bar(board: Board, end: float, y: float, text: str, name: str) -> None:
-    board.write(end + 7, y, text, 0.8, at="left")
-    if name:
-        board.write(NAME_X, y, name, 0.75, at="right")
+def write_around_bar(board: Board, x: float, width: float, y: float, text: str, name: str) -> None:
+    board.write(x + width + 7, y, text, 0.8, at="left")
+    board.write(x - NAME_GAP, y, name, 0.75, at="right")
