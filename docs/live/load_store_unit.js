@@ -168,7 +168,7 @@ function drawRow(warps, state, { counted, filled }, my) {
 }
 
 /** @param {Layout} my */
-const drawTracks = (my) => WARPS.flatMap((warps) => [0, ALU, TIME].map((down) => rect(my.from, my.row(warps) + down, my.width - my.from, BAR, "track")));
+const drawTracks = (my) => WARPS.map((warps) => rect(my.from, my.row(warps), my.width - my.from, TIME + BAR, "track"));
 
 /** By which to guess; on paper nobody does, and each bar has its number. @param {Layout} my */
 const drawScale = ({ from, clock, height, row }) => [
@@ -215,7 +215,7 @@ const lasts = (warps) => (clocks(warps) - START) * pace(warps);
 /** @type {Record<number, string[]>} what is asked before a run, what the LSU does in it, and what else to see */
 const SAYS = {
   1: ["One warp leaves the LSU an eighth of its work. And the time?", "1 · (5 + 5 + 2) = 12"],
-  2: ["Two warps have two results to add up. And the time?", "2 · (10 + 10 + 2) = 44", " No unit is far ahead: then the longest bar is only a floor."],
+  2: ["Two warps have two results to add up. And the time?", "2 · (10 + 10 + 2) = 44", " No unit is far ahead."],
   4: ["Four warps wait for the LSU, which starts one instruction in a clock.", "4 · (11 + 11 + 2) = 96"],
   8: ["A key fills four warps, the row all eight: one shuffle more. And the time?", "8 · (11 + 12 + 2) = 200"],
 };

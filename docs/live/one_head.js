@@ -6,6 +6,7 @@ import { checkbox, formatNumber, vector } from "./controls.js";
 import { stage } from "./strokes.js";
 
 const initial = { wrong: false, step: 0 };
+const BEFORE_KEY_1 = 5; // the last step that the missing * HEAD_DIM leaves as it was
 const [LINE, FAST] = [800, 180]; // milliseconds of a line: alone, and where a whole program runs
 
 /** @typedef {typeof initial} State */
@@ -120,7 +121,7 @@ function next(state) {
 const meanwhile = (state) => (now(state).program ? "The same lines run, with a query of its own." : "");
 
 /** @param {State} state @param {(change: Partial<State>) => void} set */
-const toggle = ({ wrong }, set) => checkbox(html`forget <code>* HEAD_DIM</code>`, wrong, (wrong) => set({ wrong, step: 0 }));
+const toggle = ({ wrong }, set) => checkbox(html`forget <code>* HEAD_DIM</code>`, wrong, (wrong) => set({ wrong, step: wrong ? BEFORE_KEY_1 : 0 }));
 
 /** "1 · 0 + 0 · 1 = 0" @param {Moment} moment */
 const product = ({ held, turn }) =>
@@ -178,6 +179,7 @@ function sentence(problem, wrong, step) {
       return `Key ${turn} starts at ${turn} × ${dim} = ${turn * dim}. It arrives${turn ? `, and key ${turn - 1} is forgotten` : ""}.`;
     }
     case LINES.score: {
+      if (turn === 0 && wrong) return `Key 0 still arrives, since 0 × ${dim} is 0, too. What will be read for key 1?`;
       if (turn === 0)
         return `${product(moment)} goes to place 0 (not divided by √d). Registers have no addresses, so tl.where makes a new row.`;
       if (wrong) return `${product(moment)} goes to place ${turn}. ${meant(problem, program, moment)}`;

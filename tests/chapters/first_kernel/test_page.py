@@ -115,7 +115,7 @@ def test_the_page_has_the_clocks_that_the_units_work():
     l2_bytes, hbm_bytes = map(worked.bytes_in_a_clock, (1e12 * l2["speed"], H200["hbm bandwidth"].value))
     assert f"[{l2_bytes:.0f} bytes](../../snippets/l2_speed.ipynb) | 512 / {l2_bytes:.0f} = " in page
     assert f"HBM has {hbm_bytes:.0f} bytes in a clock for each SM, and 2 / {hbm_bytes:.0f} = 0.1 clocks." in page
-    assert f"= **{worked.LSU_CLOCKS} clocks** |" in page and f"= **{worked.alu_clocks(4):.0f} clocks** |" in page
+    assert f"= **{worked.LSU_CLOCKS} clocks**." in page and f"= **{worked.alu_clocks(4):.0f} clocks**." in page
     (alone,) = plot.rows_with(records.table("how_many_programs", "times"), programs=1)
     pair = alone["time"] * worked.GIGAHERTZ * 1e6 / worked.SHAPE[-1]
     sheet = (ROOT / "docs" / "chapters" / "first-kernel" / "sheet.md").read_text(encoding="utf-8")

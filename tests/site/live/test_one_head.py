@@ -243,7 +243,9 @@ def test_a_switch_in_sight_breaks_the_address_and_the_walk_begins_anew(open_piec
     piece = open_piece("one_head", step=LINES + 2)
     assert piece.locator(".hb-live__main").inner_text() == "Again"
     piece.get_by_label("forget * HEAD_DIM").check()
-    assert sentence_text(piece).endswith("Which keys will the programs read?")
+    assert sentence_text(piece).endswith("What will be read for key 1?")
+    piece.locator(".hb-live__main").click()
+    assert sentence_text(piece).startswith("Key 1 should be [0, 1]. We read [0, 0]")
 
 
 def test_a_broken_address_is_struck_through_where_the_code_opens(open_piece):

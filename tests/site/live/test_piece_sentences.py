@@ -44,6 +44,7 @@ SENTENCES = [
     ("one_head", {"step": 20}, "But program 1 fetched every key and value again"),
     ("one_head", {"step": 21}, "[3.67, 6.33] is the last row. Each query was loaded once, each key and value 3 times"),
     ("one_head", {"wrong": "true", "step": 4}, "since 0 × 2 is 0, too"),
+    ("one_head", {"wrong": "true", "step": 5}, "What will be read for key 1?"),
     ("one_head", {"wrong": "true", "step": 6}, "Key 1 should be [0, 1]. We read [0, 0], across two keys: from number 1 on, not"),
     ("one_head", {"wrong": "true", "step": 8}, "Key 2 should be [1, 1]. We read [0, 1], which is key 1: from number 2 on, not"),
     ("one_head", {"wrong": "true", "step": 7}, "= 0 goes to place 1. Key 1 itself would give 0, too."),

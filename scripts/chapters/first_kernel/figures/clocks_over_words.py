@@ -14,7 +14,7 @@ ALT = (
 LINES = {  # the column of the table -> its line
     "all": plot.Style("time", "accent"),
     "lsu": plot.Style("LSU: sums", "ink"),
-    "alu": plot.Style("ALU: passes", "grey", symbol="square"),
+    "alu": plot.Style("ALU: passes", "soft", symbol="square"),
 }
 WORDS = [256, 512, 1024, 2048, 4096, 8192]
 HEAD_DIM = 64
