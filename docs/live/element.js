@@ -8,7 +8,7 @@ import { clampStep, drawPiece, isHeld, Refused, stateFrom } from "./frame.js";
 const NEAR = "300px 0px"; // how far outside the view a piece starts
 const [PACE, READ] = [1000, 3000]; // milliseconds that a step stands still while the piece plays: one whose sentence has
 // been there since the step began, and one whose sentence only comes then
-const VERDICT = 1000; // milliseconds that the last sentence stands before the button begins anew
+const VERDICT = 600; // milliseconds that the last sentence stands before the button begins anew
 const TALL = 0.8; // the part of the screen from which on a picture counts as tall: then its controls stay in sight
 
 const calm = matchMedia("(prefers-reduced-motion: reduce)");

@@ -143,7 +143,7 @@ export function drawPiece(piece, state, previous, canvas, buttons) {
   const next = () => (held ? finish() : step !== last ? go(step + 1) : ended && set(anew));
   const onPicture = (/** @type {Event} */ event) => /** @type {Element} */ (event.target).closest("svg") && next();
   const pressed = step === last || held ? { ...state, step: step - 1 } : state; // what runs has the button's name
-  const [look, onButton] = step === last && !moves ? ["quiet", afterwards] : ["", piece.next?.(pressed) ?? "Next step"];
+  const [look, onButton] = step === last && ended ? ["quiet", afterwards] : ["", piece.next?.(pressed) ?? "Next step"];
   // A button at its end stays a button: one that is disabled would lose the keyboard's focus.
   const [back, first, name] = [() => go(step - 1), String(step === 0), playing ? "Pause" : "Play"];
   const steps = () => html`<div class="hb-live__steps">

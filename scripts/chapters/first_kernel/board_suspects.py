@@ -34,7 +34,7 @@ def draw_correctness(board: Board) -> None:
     one_key, zeros = errors["one_key"], errors["one_head_of_zeros"]
     budget = zeros["largest"] / zeros["of_budget"]  # of the head of zeros, where both are largest
     error = f"{budget / worked.BUDGET:.5f}"
-    budget_sum = f"{worked.BUDGET} · {error} = {budget:.4f}"
+    budget_sum = f"{worked.BUDGET} · {error} ≈ {budget:.4f}"
     used, over = f"{one_key['of_budget']:.2f} budgets", f"= {zeros['of_budget']:.0f} budgets"
     board.step(
         f"{TESTED_HEADS} strokes for {TESTED_HEADS} heads, one of them crossed out: zeros. The mean error is "

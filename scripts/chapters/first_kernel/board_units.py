@@ -172,14 +172,16 @@ def draw_changed_work(board: Board) -> None:
     board.write(14, four_y, "4 warps", 0.9, at="left")
     draw_time(board, taught, four_y, times[4, "as_taught"])
     draw_unit(board, taught, four_y, "LSU", worked.LSU_CLOCKS)
-    draw_passes(board, passes, alu[4])
+    draw_passes(board, passes)
     with board.withhold():
+        with board.group("passes"):
+            loops = f"4 · {worked.LOOP_INSTRUCTIONS} / {worked.ALU_PER_CLOCK} = {alu[4] - passes:.0f}"
+            board.write(14, PASSES_Y + 52, f"+ 4 warps:  {loops}", 0.9, at="left")
         draw_unit(board, taught, four_y, "ALU", alu[4], alu_sums[4])
     with board.withhold():
         board.erase_with_answer("passes")
         board.write(right, four_y, "cheaper pass", 0.9, at="left")
         draw_unit(board, right, four_y, "LSU", worked.LSU_CLOCKS)
-    with board.withhold():
         draw_unit(board, right, four_y, "ALU", cheaper)
     with board.withhold():
         draw_time(board, right, four_y, times[4, "cheaper"])
@@ -198,8 +200,8 @@ def draw_changed_work(board: Board) -> None:
         draw_time(board, taught, one_y, times[1, "as_taught"])
 
 
-def draw_passes(board: Board, passes: float, alu: float) -> None:
-    """How the ALU's clocks are worked out; wiped once that's done."""
+def draw_passes(board: Board, passes: float) -> None:
+    """How the passes' clocks are worked out; wiped once that's done."""
     factors = (
         ("2", "passes"),
         (f"· {worked.SHAPE[-1]}", "places"),
@@ -212,9 +214,6 @@ def draw_passes(board: Board, passes: float, alu: float) -> None:
     with board.withhold(), board.group("passes"):
         draw_factors(board, (288, 376), factors[3:])
         board.write(420, PASSES_Y, f"= {passes:.0f}", 0.95, at="left")
-    with board.withhold(), board.group("passes"):
-        loops = f"4 · {worked.LOOP_INSTRUCTIONS} / {worked.ALU_PER_CLOCK} = {alu - passes:.0f}"
-        board.write(14, PASSES_Y + 52, f"+ 4 warps:  {loops}", 0.9, at="left")
 
 
 def draw_factors(board: Board, xs: tuple[int, ...], factors: tuple[tuple[str, str], ...]) -> None:
