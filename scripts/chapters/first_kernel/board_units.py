@@ -186,11 +186,6 @@ def draw_changed_work(board: Board) -> None:
     with board.withhold():
         draw_time(board, right, four_y, times[4, "cheaper"])
     with board.withhold():
-        board.write(right, MORE_Y, f"one more load: + {more}", 0.9, at="left")
-        draw_unit(board, right, MORE_Y, "LSU", worked.LSU_CLOCKS + more)
-    with board.withhold():
-        draw_time(board, right, MORE_Y, longer)
-    with board.withhold():
         board.write(14, one_y, "1 warp", 0.9, at="left")
         draw_tickets(board, 100, one_y, within, within)
         draw_unit(board, taught, one_y, "LSU", one)
@@ -198,6 +193,11 @@ def draw_changed_work(board: Board) -> None:
         draw_unit(board, taught, one_y, "ALU", alu[1], alu_sums[1])
     with board.withhold():
         draw_time(board, taught, one_y, times[1, "as_taught"])
+    with board.withhold():
+        board.write(right, MORE_Y, f"one more load: + {more}", 0.9, at="left")
+        draw_unit(board, right, MORE_Y, "LSU", worked.LSU_CLOCKS + more)
+    with board.withhold():
+        draw_time(board, right, MORE_Y, longer)
 
 
 def draw_passes(board: Board, passes: float) -> None:
