@@ -49,15 +49,15 @@ def draw_correctness(board: Board) -> None:
         x = STROKES_X + STROKE_GAP * TESTED_HEAD_OF_ZEROS
         board.strike(x - 9, 42, x + 9, 18)
         board.write(x, 62, "zeros", 0.85)
-        board.write(LEFT, 94, f"mean  {zeros['mean']:.4f}", 0.95, at="left")
+        board.write(LEFT, 90, f"mean of all  {zeros['mean']:.4f}", 0.95, at="left")
     with board.withhold():
-        board.write(232, 94, f"PyTorch  {error}", 0.95, at="left")
+        board.write(LEFT, 118, f"PyTorch's worst there  {error}", 0.95, at="left")
     with board.withhold():
-        board.write(LEFT, 130, f"budget  {budget_sum}", 0.95, at="left")
+        board.write(LEFT, 146, f"budget  {budget_sum}", 0.95, at="left")
     with board.withhold():
-        board.write(LEFT, 168, f"zeros  {zeros['largest']:.2f}", 0.95, at="left")
-        board.write(174, 168, over, 0.95, at="left")
-        board.write(466, 168, zeros["verdict"], 0.9, at="right")
+        board.write(LEFT, 176, f"zeros  {zeros['largest']:.2f}", 0.95, at="left")
+        board.write(174, 176, over, 0.95, at="left")
+        board.write(466, 176, zeros["verdict"], 0.9, at="right")
     with board.withhold():
         board.write(LEFT, 208, f"ours, at most  {used}", 0.95, at="left")
         board.write(466, 208, one_key["verdict"], 0.9, at="right")
