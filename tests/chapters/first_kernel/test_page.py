@@ -190,3 +190,6 @@ def test_the_drawn_units_have_all_that_a_pair_pays(drawing):
     assert f"{sum(lsu)} data path {data_path}" in words
     scaled = [(pytest.approx(100 * start / whole, abs=0.001), 100 * part / whole) for start, part in bars]
     assert [(float(left), pytest.approx(float(wide), abs=0.001)) for left, wide in drawn] == scaled
+    full = "100%" if drawing.endswith("wide") else "350"  # as the drawing is
+    for colour in ("violet", "shade"):
+        assert re.findall(rf'<rect width="(.+)" height="\d+" fill="var\(--hb-{colour}\)"', source(drawing)) == [full]
