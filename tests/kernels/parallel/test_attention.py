@@ -113,12 +113,12 @@ def test_scores_of_minus_infinity_are_zeros(processes):
 @pytest.mark.parametrize("scale", [-0.3, 0.0])
 @each_scheme
 def test_a_scale_of_any_sign(processes, scheme, scale):
-    whole = inputs(LARGEST, 8, FP32)
+    whole = inputs(LARGEST, 96, FP32)  # of 8 tokens each one process may be lucky, and by how much the CPU decides
     options = SCHEMES[scheme] | {"is_causal": True, "scale": scale}
     parts = processes.run(cases.attention, *whole, "zigzag", options)
     ratios = times_the_error_of_one(whole_of(parts, "zigzag"), whole, True, scale)
-    # A scale of 0 leaves dq and dk 0, and no error to compare.  In so few rows one process may be lucky.
-    assert max(ratios[name] for name in (NAMES if scale else ("out", "dv"))) <= 5, ratios
+    # A scale of 0 leaves dq and dk 0, and no error to compare.
+    assert max(ratios[name] for name in (NAMES if scale else ("out", "dv"))) <= 4, ratios
 
 
 @pytest.mark.gpu
