@@ -150,7 +150,7 @@ def pages(site) -> list[str]:
 
 
 WALKS = [
-    pytest.param("some", marks=pytest.mark.timeout(600)),
+    pytest.param("some", marks=pytest.mark.timeout(1200)),
     pytest.param("all", marks=[pytest.mark.every_page, pytest.mark.timeout(3600)]),
 ]
 

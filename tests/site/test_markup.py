@@ -94,6 +94,12 @@ def test_a_cell_by_hand_says_what_stands_above_it():
     )
 
 
+def test_by_hand_the_signs_of_equality_stand_below_one_another():
+    rows = "<tr><th>what</th><th>result</th></tr><tr><td>= 2</td><td>= 12</td></tr>"
+    inside = tables.wrap_tables(f'<div class="admonition by-hand"><table>{rows}</table></div>')
+    assert '<td data-head="what">= 2</td><td data-head="result"><i>=</i> 12</td>' in inside
+
+
 def test_in_the_table_of_a_run_the_head_of_a_number_stands_as_it_does():
     table = (
         '<table class="hb-grid"><thead><tr><th>a</th><th>b</th></tr></thead><tbody>'

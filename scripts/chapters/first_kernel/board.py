@@ -49,10 +49,10 @@ def board() -> Board:
         draw_add,
         draw_one_head,
         draw_padding,
-        draw_program,
         draw_correctness,
         draw_slow,
         draw_pairs,
+        draw_program,
         draw_load_store_unit,
         draw_changed_work,
         draw_cure,
@@ -187,9 +187,8 @@ def draw_one_head(board: Board) -> None:
         f"Program 1, query {list(QUERIES[1])}: a row of four places, all minus infinity; under "
         f"it, key by key, the row after it, at last 1, 1, 2 and minus infinity. The exponentials, together "
         f"{row.total:.3f}, the shares {percents(row.shares)}, the values; the first share alone, among zeros, to be "
-        f"added up; the output {vector_text(row.output)}. Below, program 0's sum and shares, and over them, on a strip "
-        f"of paper, the kernel's first loop: {' '.join(turn())} At the foot, to stay: to write one place, a new row; "
-        "to read one, a sum."
+        f"added up; the output {vector_text(row.output)}. Below, on a strip of paper, the kernel's first loop: "
+        f"{' '.join(turn())} At the foot, to stay: to write one place, a new row; to read one, a sum."
     )
     board.erase(keep=STAYS)
     first, line = ROW_YS[0], ROW_YS[1] - ROW_YS[0]
@@ -222,12 +221,7 @@ def draw_one_head(board: Board) -> None:
         board.write(294, FOOT + 15, "read 1: sum", 0.75, at="left")
     with board.withhold():
         draw_output(board, VALUES_Y, row)
-    with board.withhold(), board.group("room's"):
-        room_row = program_row(QUERIES[0])
-        board.write(LEFT - 12, 194, f"0:  {percents(room_row.shares)}", 0.85, at="left")
-        board.write(RESULT_X, 194, f"sum {room_row.total:.3f}", 0.85, at="left")
     with board.withhold(), board.group("printed"):
-        board.erase_with_answer("room's")
         board.box(9, TURN_Y - 11, 462, 68)
         for i, text in enumerate(turn()):
             inside = 24 * (len(text) - len(text.lstrip())) / 4
@@ -251,7 +245,7 @@ def draw_padding(board: Board) -> None:
         f"{wrong.total:.3f}, the shares are {percents(wrong.shares)}, the last ringed, for nobody, the output "
         f"{vector_text(wrong.output)}."
     )
-    board.erase("printed", "room's")
+    board.erase("printed")
     write_places(board, WRONG_ROW_Y, [number_text(score) for score in wrong.scores])
     board.ring(PLACE_XS[-1], WRONG_ROW_Y, 34, 19)
     with board.withhold():

@@ -7,8 +7,9 @@ from scripts.chapters.board import Board
 from scripts.chapters.first_kernel import worked
 from scripts.chapters.first_kernel.board_suspects import FOOT, STAYS
 
-TREE_YS, COUNTS_X = (32, 66, 100, 134), 196  # the levels of a sum, and where their instructions are counted
-WALL_X = 352  # the load-store unit is a gap in it
+LEFT, WARP_GAP = 14, 50  # the tree's left edge; from one warp to the next
+TREE_YS, COUNTS_X = (34, 87, 125, 163), 232  # the levels of a sum, and where their instructions are counted
+WALL_X = 366  # the load-store unit is a gap in it
 NAME_GAP, CLOCK_WIDTH = 8, 1.0  # between the name of a bar and the bar; pixels of a clock
 COLUMN_XS = {"as_taught": 58, "cheaper": 296}  # where its bars begin
 TITLE_YS = {4: 16, 1: 156}  # by the warps of a program
@@ -18,111 +19,94 @@ PASSES_Y = 166  # how their clocks are worked out
 
 
 def draw_program(board: Board) -> None:
+    """The tree of a sum, on the left half: the next step counts its tickets beside it."""
     warps, lanes = worked.WARPS, worked.LANES
     board.step(
-        f"One program: {warps} boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each multiplies one "
-        "number of the key. Shuffles fold a warp's products to one sum, drawn as four lines to two to one; an "
+        f"The tree of a sum. Four boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each multiplies "
+        "one number of the key. Shuffles fold a warp's products to one sum, drawn as four lines to two to one; an "
         "arrow leads from each warp into shared memory, 4 in; below it a dashed line, the barrier, and across it an "
         "arrow to a box that adds the four. From it an arrow leads into shared memory, 1 out, and from there one for "
         "each warp, across a second barrier. At the foot: they talk."
     )
     board.erase(keep=STAYS)
-    middles = [68 + 114 * warp for warp in range(warps)]
+    threads, shared, added, out = TREE_YS
+    middles = [LEFT + WARP_GAP * (warp + 0.5) for warp in range(warps)]
+    right = LEFT + WARP_GAP * warps
     for x in middles:
-        board.box(x - 50, 28, 100, 24, str(lanes), 0.95)
-    with board.withhold():
-        board.write(240, 15, f"{warps} · {lanes} = {warps * lanes} threads", 0.9)
-    with board.withhold():
-        for x in middles:
-            draw_fold(board, x, 57)
-        board.write((middles[0] + middles[1]) / 2, 80, "shuffle", 0.8)
+        board.box(x - 23, threads - 10, 46, 20, str(lanes), 0.85)
+    with board.withhold(), board.group("threads"):
+        board.write(LEFT, 13, f"{warps} · {lanes} = {warps * lanes} threads", 0.85, at="left")
     with board.withhold():
         for x in middles:
-            board.arrow(x, 90, x, 104)
-        board.box(18, 106, 442, 22, f"shared memory: {warps} in", 0.9)
+            draw_fold(board, x, threads + 14)
     with board.withhold():
-        board.line((18, 142), (230, 142), dashed=True)
-        board.write(240, 142, "barrier", 0.85, at="left")
-        board.arrow(middles[0], 129, middles[0], 154)
-        board.box(18, 156, 100, 22, f"adds {warps}", 0.9)
-    with board.withhold():
-        board.arrow(middles[0], 179, middles[0], 190)
-        board.box(18, 192, 442, 22, "shared memory: 1 out", 0.9)
-    with board.withhold():
-        board.line((18, 226), (318, 226), dashed=True)
-        board.write(353, 226, "barrier", 0.75)
-        board.line((388, 226), (460, 226), dashed=True)
         for x in middles:
-            board.arrow(x, 215, x, 238)
+            board.arrow(x, threads + 35, x, shared - 11)
+        board.box(LEFT, shared - 10, right - LEFT, 20, f"shared: {warps} in", 0.8)
+    with board.withhold():
+        draw_barrier(board, (shared + added) / 2, LEFT, 118)
+        board.arrow(middles[0], shared + 11, middles[0], added - 11)
+        board.box(LEFT, added - 10, 74, 20, f"adds {warps}", 0.8)
+    with board.withhold():
+        board.arrow(middles[0], added + 11, middles[0], out - 11)
+        board.box(LEFT, out - 10, right - LEFT, 20, "shared: 1 out", 0.8)
+    with board.withhold():
+        draw_barrier(board, out + 19, LEFT, right)
+        for x in middles:
+            board.arrow(x, out + 11, x, out + 31)
         with board.group("talk"):
             board.write(468, FOOT + 15, "they talk", 0.75, at="right")
 
 
+def draw_barrier(board: Board, y: float, left: float, right: float) -> None:
+    board.line((left, y), (right, y), dashed=True)
+    board.write(right + 4, y, "barrier", 0.75, at="left")
+
+
 def draw_fold(board: Board, x: float, y: float) -> None:
     """Four lines meet in two points, and these in one."""
-    for side in (-22, 22):
-        board.line((x + side - 12, y), (x + side, y + 14), (x + side + 12, y))
-        board.line((x + side, y + 14), (x, y + 30))
+    for side in (-12, 12):
+        board.line((x + side - 7, y), (x + side, y + 9), (x + side + 7, y))
+        board.line((x + side, y + 9), (x, y + 19))
 
 
 def draw_load_store_unit(board: Board) -> None:
     each, clocks, steps = worked.LSU_INSTRUCTIONS, worked.LSU_CLOCKS, worked.SUM_STEPS
     folds = " → ".join(str(worked.LANES >> i) for i in range(steps[0] + 1))
     places, threads = worked.SHAPE[-1], worked.WARPS * worked.LANES
-    within, handed, across, back = map(str, steps)
     board.step(
-        f"The tree of a sum: four warps of 32, which fold {folds}; shared memory with 4 in, a barrier, a box that "
-        "adds the four, 1 out, and below it a second barrier. Beside its levels the tickets: "
-        f"{', '.join(map(str, steps))}, together {sum(steps)}. Below, one thread with its {places} / {threads} = "
-        f"{places // threads} places. On the right four queues, one for each warp, at a single door in a wall, the "
-        f"load-store unit: 1 a clock. A warp's pair, for key, row and loads: {sum(steps)} + {sum(steps)} + 2 = "
-        f"{each}, so {clocks} clocks."
+        f"The tree stays. A warp folds {folds}. Beside the levels their tickets: {', '.join(map(str, steps))}, together "
+        f"{sum(steps)}. Below, one thread with its {places} / {threads} = {places // threads} places. On the right four "
+        "queues, one for each warp, at a single door in a wall, the load-store unit: 1 a clock. A warp's pair, for "
+        f"key, row and loads: {sum(steps)} + {sum(steps)} + 2 = {each}, so {clocks} clocks."
     )
-    board.erase(keep=STAYS)
-    shuffled, in_memory, added, out = TREE_YS
-    for warp in range(worked.WARPS):
-        board.box(16 + 37 * warp, shuffled - 9, 34, 18, str(worked.LANES), 0.75)
-    board.write(WALL_X, 28, "load-store unit", 0.85)
-    for y in (42, 136):
-        board.line((WALL_X, y), (WALL_X, y + 64), width=3.2)
-    board.arrow(WALL_X + 8, 121, WALL_X + 30, 121)
-    board.write(WALL_X + 36, 121, "1 a clock", 0.85, at="left")
+    board.erase("threads")
+    board.write(WALL_X, 20, "load-store unit", 0.85)
+    for y in (34, 121):
+        board.line((WALL_X, y), (WALL_X, y + 57), width=3.2)
+    board.arrow(WALL_X + 8, 106, WALL_X + 26, 106)
+    board.write(WALL_X + 32, 106, "1 a clock", 0.8, at="left")
     with board.withhold():
-        board.write(14, 13, folds, 0.75, at="left")
-        board.write(COUNTS_X, shuffled, within, 0.85)
+        board.write(LEFT, 13, folds, 0.75, at="left")
+        board.write(COUNTS_X, TREE_YS[0] + 22, str(steps[0]), 0.9)
+    for y, tickets in zip(TREE_YS[1:], steps[1:], strict=True):
+        with board.withhold():
+            board.write(COUNTS_X, y, str(tickets), 0.9)
     with board.withhold():
+        board.line((COUNTS_X - 14, 194), (COUNTS_X + 14, 194))
+        board.write(COUNTS_X, 207, str(sum(steps)), 0.95)
+    with board.withhold():
+        board.write(280, 196, f"{places} / {threads} = {places // threads}", 0.8, at="left")
+        board.grid(406, 188, 1, places // threads, 16, 16)
+    with board.withhold():
+        draw_tickets(board, 26, 229, sum(steps), sum(steps))
         for warp in range(worked.WARPS):
-            board.arrow(33 + 37 * warp, shuffled + 10, 33 + 37 * warp, in_memory - 11)
-        board.box(16, in_memory - 9, 145, 18, f"shared: {worked.WARPS} in", 0.75)
-        board.write(COUNTS_X, in_memory, handed, 0.85)
-    with board.withhold():
-        board.line((16, 83), (104, 83), dashed=True)
-        board.write(108, 83, "barrier", 0.75, at="left")
-        board.arrow(33, in_memory + 10, 33, added - 11)
-        board.box(16, added - 9, 66, 18, f"adds {worked.WARPS}", 0.75)
-        board.write(COUNTS_X, added, across, 0.85)
-    with board.withhold():
-        board.arrow(33, added + 10, 33, out - 11)
-        board.box(16, out - 9, 145, 18, "shared: 1 out", 0.75)
-        board.line((16, 153), (161, 153), dashed=True)
-        for warp in range(worked.WARPS):
-            board.arrow(33 + 37 * warp, out + 10, 33 + 37 * warp, 166)
-        board.write(COUNTS_X, out, back, 0.85)
-    with board.withhold():
-        board.line((COUNTS_X - 18, 148), (COUNTS_X + 18, 148))
-        board.write(COUNTS_X, 162, str(sum(steps)), 0.95)
-    with board.withhold():
-        board.write(14, 184, f"{places} / {threads} = {places // threads}", 0.85, at="left")
-        board.grid(156, 175, 1, places // threads, 18, 18)
-    with board.withhold():
-        draw_tickets(board, 26, 226, sum(steps), sum(steps))
-        for warp in range(worked.WARPS):
-            board.write(258, queue_y(warp), str(each), 1)
+            board.write(294, queue_y(warp), str(each), 0.95)
             for i in range(3):
-                board.line((284 + 13 * i, queue_y(warp) - 8), (284 + 13 * i, queue_y(warp) + 8), width=1.2)
-            board.arrow(322, queue_y(warp), WALL_X - 8, 109 + 8 * warp)
+                board.line((312 + 10 * i, queue_y(warp) - 8), (312 + 10 * i, queue_y(warp) + 8), width=1.2)
+            board.arrow(338, queue_y(warp), WALL_X - 8, 94 + 8 * warp)
     with board.withhold():
-        board.write(466, 226, f"4 · {each} = {clocks} clocks", 1.1, at="right")
+        board.write(466, 225, f"4 · {each} = {clocks} clocks", 1.1, at="right")
 
 
 def draw_tickets(board: Board, x: float, y: float, key: int, row: int, loads: int = 2) -> None:
@@ -134,7 +118,7 @@ def draw_tickets(board: Board, x: float, y: float, key: int, row: int, loads: in
 
 
 def queue_y(warp: int) -> float:
-    return 67 + 36 * warp
+    return 55 + 34 * warp
 
 
 def measured_clocks() -> dict[tuple[int, str], float]:

@@ -45,12 +45,16 @@ def is_in_by_hand_callout(before: str) -> bool:
 
 
 def add_headings(rows: str) -> str:
-    """``rows`` in which each cell says what stands above it, for a phone, and no line ends within a vector."""
+    """``rows`` in which each cell says what stands above it, for a phone, and no line ends within a vector.
+
+    A result's sign of equality is apart, so that signs stand below one another, and so do the ends of numbers.
+    """
     heads = [escape(unescape(TAG.sub("", text).strip())) for tag, _, text in CELL.findall(rows) if tag == "th"]
 
     def cells(row: re.Match) -> str:
         remaining_heads = iter(heads)
         cells_of_row = re.sub(r"<td\b", lambda _: f'<td data-head="{next(remaining_heads)}"', row[0])
+        cells_of_row = re.sub(r'(data-head="result"[^>]*>)= ', r"\1<i>=</i> ", cells_of_row)
         return re.sub(r"\[[^][<]*\]", lambda vector: vector[0].replace(" ", "\u00a0"), cells_of_row)
 
     return ROW.sub(cells, rows)
