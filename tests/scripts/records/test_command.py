@@ -181,6 +181,6 @@ def test_interrupted_the_old_record_is_left(project):
     while not (project.root / "running").exists():
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    err = process.communicate(timeout=30)[1]
+    err = process.communicate(timeout=120)[1]
     assert process.returncode == 130 and err.endswith("the record of the snippet that was running is as it was\n")
     assert project.path("long").read_bytes() == before
