@@ -100,16 +100,6 @@ const calls = {
     return [scores, exponentials, weights, output];
   },
   "where_time_goes: totals": (m) => () => [m.gigabytes, m.billions],
-  "load_store_unit: kinds": (m) => (warps) => {
-    const kinds = m.queue(warps);
-    const parts = [kinds.slice(0, kinds.indexOf("value")), kinds.slice(kinds.indexOf("value"))];
-    return parts.map((part) => [["key", "value"], ["shuffle"], ["shared"]].map((which) => part.filter((kind) => which.includes(kind)).length));
-  },
-  "load_store_unit: started": (m) => (warps, clock) => {
-    const all = m.at(warps, clock);
-    const there = all.filter(({ started }) => started).sort((a, b) => a.clock - b.clock).map(({ warp, place }) => [warp, place]);
-    return [there, all.filter(({ fallen }) => fallen === 1).length, all.every(({ ahead, place, fallen }) => ahead === place && !fallen)];
-  },
   "tile: all": (m) => (size, edge) => {
     const [all, { numbers, perByte }] = [m.tiles(size, edge), m.cost(size, edge)];
     const done = m.fetched(size, edge, all.length);
