@@ -4,7 +4,7 @@ import { aluClocks, instructions, lsuClocks, WARPS } from "./load_store_unit.mod
 import { grip, oneOf, pluralize } from "./controls.js";
 import { clamp, hundredths, path, rect, stage, text } from "./strokes.js";
 
-// In clocks: the guess, at first what four warps take, and what's measured, in the order of WARPS. runs: before this one.
+// In clocks: the guess, at first what four warps take, and the measured, in the order of WARPS. runs: before this one.
 const initial = { warps: 1, step: 0, guess: 124, runs: "4", measured: "56 78 124 236" };
 const [MOST, NEAR] = [250, 3]; // clocks: of the scale, and by which a guess may miss and still be right on
 const [ROW, TRACK, LANE, BAR] = [76, 50, 18, 14]; // pixels: to the next row, of its track, to the next lane, of a bar
@@ -39,7 +39,7 @@ const measured = (state, warps) => Number(state.measured.split(" ")[WARPS.indexO
 const lasts = (state) => 1300 + 4 * measured(state, read(state));
 
 /**
- * A number of warps when so many clocks have passed: its three bars start at once, and each has its number once it stops.
+ * A number of warps after so many clocks: its three bars start at once, and each has its number once it stops.
  * @param {number} warps @param {number} time @param {number} passed @param {number} guess 0 where there is none
  * @param {Axis} x
  */
