@@ -75,10 +75,10 @@ def draw_load_store_unit(board: Board) -> None:
     folds = " → ".join(str(worked.LANES >> i) for i in range(steps[0] + 1))
     places, threads = worked.SHAPE[-1], worked.WARPS * worked.LANES
     board.step(
-        f"The tree stays. A warp folds {folds}. Beside the levels their tickets: {', '.join(map(str, steps))}, together "
-        f"{sum(steps)}. Below, one thread with its {places} / {threads} = {places // threads} places. On the right four "
-        "queues, one for each warp, at a single door in a wall, the load-store unit: 1 a clock. A warp's pair, for "
-        f"key, row and loads: {sum(steps)} + {sum(steps)} + 2 = {each}, so {clocks} clocks."
+        f"The tree stays. A warp folds {folds}. Beside the levels their tickets: {', '.join(map(str, steps))}, "
+        f"together {sum(steps)}. Below, one thread with its {places} / {threads} = {places // threads} places. On the "
+        "right four queues, one for each warp, at a single door in a wall, the load-store unit: 1 a clock. A warp's "
+        f"pair, for key, row and loads: {sum(steps)} + {sum(steps)} + 2 = {each}, so {clocks} clocks."
     )
     board.erase("threads")
     board.write(WALL_X, 20, "load-store unit", 0.85)
