@@ -13,7 +13,6 @@ from scripts.chapters.first_kernel.board_suspects import (
     FOOT,
     LEFT,
     STAYS,
-    draw_correctness,
     draw_cure,
     draw_pairs,
     draw_slow,
@@ -33,12 +32,12 @@ from scripts.chapters.first_kernel.worked import (
 
 CARD = ("load my query", "score each key", "normalize the row", "blend the values", "store the output")
 CODE_Y, CODE_LINE = 115, 21  # the first line of the kernel that adds, and from one to the next
-TURN_Y, TURN_LINE = 181, 15  # the same of the kernel's first loop
+TURN_Y, TURN_LINE = 186, 15  # the same of the kernel's first loop
 PLACE_XS = [137 + 60 * i for i in range(PADDED_KEYS)]  # the middle of each of a row
 RESULT_X = 362  # what follows from a row, on its right
-ROW_YS = [16 + 18 * i for i in range(PADDED_KEYS)]  # the row of scores, from key to key
-EXPONENTIALS_Y, SHARES_Y, VALUES_Y, ONE_SHARE_Y = 94, 113, 132, 151
-WRONG_ROW_Y, WRONG_EXPONENTIALS_Y, WRONG_SHARES_Y, WRONG_OUTPUT_Y = 176, 194, 212, 230  # padded with 0
+ROW_YS = [15 + 17 * i for i in range(PADDED_KEYS)]  # the row of scores, from key to key
+EXPONENTIALS_Y, SHARES_Y, ONE_SHARE_Y, VALUES_Y, OUTPUT_Y = 88, 106, 124, 142, 160
+WRONG_ROW_Y, WRONG_EXPONENTIALS_Y, WRONG_SHARES_Y, WRONG_OUTPUT_Y = 142, 166, 190, 214  # padded with 0
 
 
 def board() -> Board:
@@ -49,7 +48,6 @@ def board() -> Board:
         draw_add,
         draw_one_head,
         draw_padding,
-        draw_correctness,
         draw_slow,
         draw_pairs,
         draw_program,
@@ -84,7 +82,7 @@ def draw_shelf(board: Board) -> None:
     with board.group("vote"):  # a count of hands goes behind each word
         board.line((10, FOOT), (470, FOOT), dashed=True)
         for x, text in ((14, "faster?"), (103, "slower?")):
-            board.write(x, FOOT + 15, text, 0.75, at="left")
+            board.write(x, FOOT + 14, text, 0.75, at="left")
 
 
 def draw_jar(board: Board, x: float, y: float, label: str, inside: str) -> None:
@@ -183,12 +181,13 @@ def draw_output(board: Board, y: float, row: ProgramRow) -> None:
 
 def draw_one_head(board: Board) -> None:
     row = program_row(QUERIES[1])
+    parts = [f"{round(share * value[0] / 100, 1):g}" for share, value in zip(row.shares, worked.VALUES, strict=False)]
     board.step(
         f"Program 1, query {list(QUERIES[1])}: a row of four places, all minus infinity; under "
         f"it, key by key, the row after it, at last 1, 1, 2 and minus infinity. The exponentials, together "
-        f"{row.total:.3f}, the shares {percents(row.shares)}, the values; the first share alone, among zeros, to be "
-        f"added up; the output {vector_text(row.output)}. Below, on a strip of paper, the kernel's first loop: "
-        f"{' '.join(turn())} At the foot, to stay: to write one place, a new row; to read one, a sum."
+        f"{row.total:.3f}, the shares {percents(row.shares)}; the first share alone, among zeros, to be added up; the "
+        f"values, {', '.join(parts)}, the output {vector_text(row.output)}. Below, on a strip of paper, the kernel's "
+        f"first loop: {' '.join(turn())} At the foot, to stay: to write one place, a new row; to read one, a sum."
     )
     board.erase(keep=STAYS)
     first, line = ROW_YS[0], ROW_YS[1] - ROW_YS[0]
@@ -197,32 +196,36 @@ def draw_one_head(board: Board) -> None:
         board.write(LEFT - 12, y, name, 0.75, at="left")
     board.write(RESULT_X, first, f"q {list(QUERIES[1])}", 0.75, at="left")
     board.grid(107, first - line / 2, PADDED_KEYS, PADDED_KEYS, 60, line)
-    board.write(LEFT - 12, VALUES_Y, "v", 0.85, at="left")
-    values = [str(list(value)) for value in worked.VALUES]
-    board.table(PLACE_XS[0], VALUES_Y, [values], [60] * len(values), size=0.75)
+    with board.group("blend"):
+        board.write(LEFT - 12, VALUES_Y, "v", 0.85, at="left")
+        values = [str(list(value)) for value in worked.VALUES]
+        board.table(PLACE_XS[0], VALUES_Y, [values], [60] * len(values), size=0.75)
     for keys in ((0,), (1,), (2, 3)):  # after so many; the last two rows are written together
         with board.withhold():
             for i in keys:
                 cells = row.scores[:i] + [-math.inf] * (PADDED_KEYS - i)
                 write_places(board, ROW_YS[i], [number_text(cell) for cell in cells])
     with board.withhold(), board.group("one place"):
-        board.write(188, FOOT + 15, "write 1: row", 0.75, at="left")
+        board.write(188, FOOT + 14, "write 1: row", 0.75, at="left")
     with board.withhold():
         draw_exponentials(board, EXPONENTIALS_Y, row)
     with board.withhold():
         draw_total(board, EXPONENTIALS_Y, row)
     with board.withhold():
         draw_shares(board, SHARES_Y, row)
-    with board.withhold():
+    with board.withhold(), board.group("blend"):
         alone = row.shares[:1] + [0] * (PADDED_KEYS - 1)
+        board.write(LEFT - 12, ONE_SHARE_Y, "one share", 0.75, at="left")
         write_places(board, ONE_SHARE_Y, [str(share) for share in alone])
         board.write(RESULT_X, ONE_SHARE_Y, f"sum {sum(alone)}", 0.85, at="left")
     with board.withhold(), board.group("one place"):
-        board.write(294, FOOT + 15, "read 1: sum", 0.75, at="left")
-    with board.withhold():
-        draw_output(board, VALUES_Y, row)
+        board.write(294, FOOT + 14, "read 1: sum", 0.75, at="left")
+    with board.withhold(), board.group("blend"):
+        board.write(LEFT - 12, OUTPUT_Y, "share · v", 0.75, at="left")
+        board.table(PLACE_XS[0], OUTPUT_Y, [parts], [60] * len(parts), size=0.85)
+        draw_output(board, OUTPUT_Y, row)
     with board.withhold(), board.group("printed"):
-        board.box(9, TURN_Y - 11, 462, 68)
+        board.box(9, TURN_Y - 11, 462, 66)
         for i, text in enumerate(turn()):
             inside = 24 * (len(text) - len(text.lstrip())) / 4
             board.write(18 + inside, TURN_Y + TURN_LINE * i, text.lstrip(), 0.75, at="left")
@@ -241,11 +244,11 @@ def turn() -> tuple[str, ...]:
 def draw_padding(board: Board) -> None:
     wrong = program_row(QUERIES[1], padding=0.0)
     board.step(
-        "Below program 1's row the same with 0 in its empty place, ringed: the exponentials add up to "
+        "Below program 1's row and its shares the same with 0 in its empty place, ringed: the exponentials add up to "
         f"{wrong.total:.3f}, the shares are {percents(wrong.shares)}, the last ringed, for nobody, the output "
         f"{vector_text(wrong.output)}."
     )
-    board.erase("printed")
+    board.erase("printed", "blend")
     write_places(board, WRONG_ROW_Y, [number_text(score) for score in wrong.scores])
     board.ring(PLACE_XS[-1], WRONG_ROW_Y, 34, 19)
     with board.withhold():
@@ -257,4 +260,5 @@ def draw_padding(board: Board) -> None:
     with board.withhold():
         board.write(RESULT_X, WRONG_SHARES_Y, "for nobody", 0.8, at="left")
     with board.withhold():
-        draw_output(board, WRONG_OUTPUT_Y, wrong)
+        outputs = (vector_text(row.output) for row in (wrong, program_row(QUERIES[1])))
+        board.write(466, WRONG_OUTPUT_Y, "out {}, not {}".format(*outputs), 0.85, at="right")

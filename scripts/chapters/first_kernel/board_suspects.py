@@ -1,4 +1,4 @@
-"""The second half of board 5: that it's right, how slow it is, and one suspect after the other."""
+"""The second half of board 5: how slow it is, one suspect after the other, and what cures it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from scripts.chapters.board import Board
 from scripts.chapters.first_kernel import worked
 from scripts.chapters.first_kernel.facts import a_pair_in_a_long_row
 
-LEFT, FOOT = 26, 242  # the left edge, and the line above what stays
+LEFT, FOOT = 26, 244  # the left edge, and the line above what stays
 STAYS = ("vote", "one place", "talk")  # what no step wipes
-TESTED_HEADS, TESTED_HEAD_OF_ZEROS = 32, 20
-STROKES_X, STROKE_GAP = 30, 13  # one stroke for each of them
 BAR_X, BAR_END, BAR_Y = 206, 456, 56  # the bar that would go on where the board ends
 AT_LEAST = 100  # times as long as the three lines
 UNIT_X, UNIT_WIDTH, UNIT_YS = 104, 320, (24, 62, 100)  # a pair's bar of clocks, and those of two units below it
@@ -27,40 +25,6 @@ def measured_milliseconds(form: str, head_dim: int) -> float:
     wanted = {"form": form, "n": 512, "direction": "forward", "causal": False}
     (row,) = [row for row in records.table("prefill_speed", f"forward_{head_dim}") if wanted.items() <= row.items()]
     return row["median"]
-
-
-def draw_correctness(board: Board) -> None:
-    errors = {row["form"]: row for row in records.table("first_kernel", "errors")}
-    one_key, zeros = errors["one_key"], errors["one_head_of_zeros"]
-    budget = zeros["largest"] / zeros["of_budget"]  # of the head of zeros, where both are largest
-    error = f"{budget / worked.BUDGET:.5f}"
-    budget_sum = f"{worked.BUDGET} · {error} ≈ {budget:.4f}"
-    used, over = f"{one_key['of_budget']:.2f} budgets", f"= {zeros['of_budget']:.0f} budgets"
-    board.step(
-        f"{TESTED_HEADS} strokes for {TESTED_HEADS} heads, one of them crossed out: zeros. The mean error is "
-        f"{zeros['mean']:.4f}. There PyTorch is off by {error}, and the budget: {budget_sum}. The zeros' largest is "
-        f"{zeros['largest']:.2f} {over}, REJECTED. Ours takes at most {used}, and passes."
-    )
-    board.erase(keep=STAYS)
-    for i in range(TESTED_HEADS):
-        x = STROKES_X + STROKE_GAP * i
-        board.line((x, 14), (x, 46), width=1.2)
-    with board.withhold():
-        x = STROKES_X + STROKE_GAP * TESTED_HEAD_OF_ZEROS
-        board.strike(x - 9, 42, x + 9, 18)
-        board.write(x, 62, "zeros", 0.85)
-        board.write(LEFT, 90, f"mean of all  {zeros['mean']:.4f}", 0.95, at="left")
-    with board.withhold():
-        board.write(LEFT, 118, f"PyTorch's worst there  {error}", 0.95, at="left")
-    with board.withhold():
-        board.write(LEFT, 146, f"budget  {budget_sum}", 0.95, at="left")
-    with board.withhold():
-        board.write(LEFT, 176, f"zeros  {zeros['largest']:.2f}", 0.95, at="left")
-        board.write(174, 176, over, 0.95, at="left")
-        board.write(466, 176, zeros["verdict"], 0.9, at="right")
-    with board.withhold():
-        board.write(LEFT, 208, f"ours, at most  {used}", 0.95, at="left")
-        board.write(466, 208, one_key["verdict"], 0.9, at="right")
 
 
 def draw_slow(board: Board) -> None:
@@ -152,22 +116,30 @@ def draw_cure(board: Board) -> None:
         measured_milliseconds(f"{form}_attention", 128) for form in ("one_key", "key_blocks", "flash")
     )
     clocks = {row["n"]: row["all"] for row in records.table("what_limits", "clocks") if row["head_dim"] == 64}
-    passes, alu = worked.alu_clocks(0), worked.alu_clocks(worked.WARPS, 2 * SHORT)
-    alu_sum = f"{2 * passes:.0f} + {alu - 2 * passes:.0f} = {alu:.0f}"
+    words = [SHORT, 2 * SHORT, 4 * SHORT]
+    passes = [worked.alu_clocks(0, places) for places in words]
+    said = ", ".join(f"{clocks:.0f} at {places}" for places, clocks in zip(words, passes, strict=True))
     board.step(
-        f"On the left, the passes: {passes:.0f} clocks at {SHORT} words, 2 · {passes:.0f} = {2 * passes:.0f} at twice "
-        f"as many, with the loops {alu_sum}, and the clocks of a pair, each step on the axis twice the words: level up "
-        f"to {SHORT} words, then rising to {a_pair_in_a_long_row()} as much at {LONG}. On the right, today "
+        f"On the left, what a pair takes by hand: the sums {worked.LSU_CLOCKS} clocks, however many words, the passes "
+        f"{said} words. Below, the measured clocks of a pair, each step on the axis twice the words: level up to "
+        f"{2 * SHORT} words, then rising to {a_pair_in_a_long_row()} as much at {LONG}. On the right, today "
         f"{one_key:.0f} ms; N programs times N pairs times N places is N cubed; many keys, chapter 6, {blocks:.0f}; no "
         f"row, chapter 7; many queries and tensor cores, chapter 8, {flash:.2f}."
     )
     board.erase(keep=STAYS)
-    board.write(14, 16, f"{SHORT}:  {passes:.0f}", 0.85, at="left")
-    board.write(222, 26, f"today  {one_key:.0f} ms", 0.95, at="left")
+    xs = (86, 132, 180)
+    for x, places in zip(xs, words, strict=True):
+        board.write(x, 16, str(places), 0.75)
+    board.line((14, 27), (200, 27))
+    board.write(14, 40, "sums", 0.85, at="left")
+    board.write(14, 62, "passes", 0.85, at="left")
+    board.write(xs[0], 40, str(worked.LSU_CLOCKS), 0.85)
+    board.write(xs[0], 62, f"{passes[0]:.0f}", 0.85)
+    board.write(226, 26, f"today  {one_key:.0f} ms", 0.95, at="left")
     with board.withhold():
-        board.write(14, 38, f"{2 * SHORT}:  2 · {passes:.0f} = {2 * passes:.0f}", 0.85, at="left")
-    with board.withhold():
-        board.write(14, 60, f"ALU:  {alu_sum}", 0.85, at="left")
+        for x, clocks_of_passes in zip(xs[1:], passes[1:], strict=True):
+            board.write(x, 40, str(worked.LSU_CLOCKS), 0.85)
+            board.write(x, 62, f"{clocks_of_passes:.0f}", 0.85)
     with board.withhold():
         board.axis(CURVE_X, CURVE_Y, CURVE_WIDTH + 14, CURVE_HEIGHT + 6)
         board.write(CURVE_X + 8, CURVE_Y - CURVE_HEIGHT, "clocks a pair", 0.85, at="left")
@@ -180,16 +152,16 @@ def draw_cure(board: Board) -> None:
         board.line(*((across(words), height(cost / clocks[SHORT])) for words, cost in sorted(clocks.items())))
         board.write(across(LONG) - 18, CURVE_Y - 54, a_pair_in_a_long_row(), 0.75, at="right")
     with board.withhold():
-        board.write(222, 52, "N · N · N  = N^{3}", 0.95, at="left")
+        board.write(226, 52, "N · N · N  = N^{3}", 0.95, at="left")
     with board.withhold():
-        board.write(222, 94, "many keys", 0.85, at="left")
+        board.write(226, 94, "many keys", 0.85, at="left")
         board.write(352, 94, f"→ 6:  {blocks:.0f} ms", 0.85, at="left")
     with board.withhold():
-        board.write(222, 134, "no row", 0.85, at="left")
+        board.write(226, 134, "no row", 0.85, at="left")
         board.write(352, 134, "→ 7", 0.85, at="left")
         for y, text in ((174, "many queries"), (204, "tensor cores")):
-            board.write(222, y, text, 0.85, at="left")
-        board.line((338, 164), (345, 164), (345, 214), (338, 214))
+            board.write(226, y, text, 0.85, at="left")
+        board.line((340, 164), (346, 164), (346, 214), (340, 214))
         board.write(352, 189, f"→ 8:  {flash:.2f} ms", 0.85, at="left")
 
 

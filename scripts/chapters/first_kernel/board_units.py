@@ -10,12 +10,9 @@ from scripts.chapters.first_kernel.board_suspects import FOOT, STAYS
 LEFT, WARP_GAP = 14, 50  # the tree's left edge; from one warp to the next
 TREE_YS, COUNTS_X = (34, 87, 125, 163), 232  # the levels of a sum, and where their instructions are counted
 WALL_X = 366  # the load-store unit is a gap in it
-NAME_GAP, CLOCK_WIDTH = 8, 1.0  # between the name of a bar and the bar; pixels of a clock
-COLUMN_XS = {"as_taught": 58, "cheaper": 296}  # where its bars begin
-TITLE_YS = {4: 16, 1: 156}  # by the warps of a program
-MORE_Y = 94  # the title of one more load
-BAR_GAP, FIRST_GAP = 18, 20  # from one to the next; from a title to the first
-PASSES_Y = 166  # how their clocks are worked out
+NAMES_X, BARS_X, CLOCK_WIDTH = 14, 146, 1.1  # a form's name, its bars, and the pixels of a clock
+FORM_YS, BAR_GAP = (24, 80, 136, 192), 16  # of each form's first bar; from one to the next
+COUNT_X, COUNT_Y, COUNT_GAP = 364, 24, 21  # how the passes' clocks are worked out, line by line
 
 
 def draw_program(board: Board) -> None:
@@ -55,7 +52,7 @@ def draw_program(board: Board) -> None:
         for x in middles:
             board.arrow(x, out + 11, x, out + 31)
         with board.group("talk"):
-            board.write(468, FOOT + 15, "they talk", 0.75, at="right")
+            board.write(468, FOOT + 14, "they talk", 0.75, at="right")
 
 
 def draw_barrier(board: Board, y: float, left: float, right: float) -> None:
@@ -73,12 +70,11 @@ def draw_fold(board: Board, x: float, y: float) -> None:
 def draw_load_store_unit(board: Board) -> None:
     each, clocks, steps = worked.LSU_INSTRUCTIONS, worked.LSU_CLOCKS, worked.SUM_STEPS
     folds = " → ".join(str(worked.LANES >> i) for i in range(steps[0] + 1))
-    places, threads = worked.SHAPE[-1], worked.WARPS * worked.LANES
     board.step(
         f"The tree stays. A warp folds {folds}. Beside the levels their tickets: {', '.join(map(str, steps))}, "
-        f"together {sum(steps)}. Below, one thread with its {places} / {threads} = {places // threads} places. On the "
-        "right four queues, one for each warp, at a single door in a wall, the load-store unit: 1 a clock. A warp's "
-        f"pair, for key, row and loads: {sum(steps)} + {sum(steps)} + 2 = {each}, so {clocks} clocks."
+        f"together {sum(steps)}. On the right four queues, one for each warp, at a single door in a wall, the "
+        "load-store unit: 1 a clock. A warp's pair, for key, row and loads: "
+        f"{sum(steps)} + {sum(steps)} + 2 = {each}, so {clocks} clocks."
     )
     board.erase("threads")
     board.write(WALL_X, 20, "load-store unit", 0.85)
@@ -95,9 +91,6 @@ def draw_load_store_unit(board: Board) -> None:
     with board.withhold():
         board.line((COUNTS_X - 14, 194), (COUNTS_X + 14, 194))
         board.write(COUNTS_X, 207, str(sum(steps)), 0.95)
-    with board.withhold():
-        board.write(280, 196, f"{places} / {threads} = {places // threads}", 0.8, at="left")
-        board.grid(406, 188, 1, places // threads, 16, 16)
     with board.withhold():
         draw_tickets(board, 26, 229, sum(steps), sum(steps))
         for warp in range(worked.WARPS):
@@ -133,93 +126,83 @@ def clocks_with_one_more_load() -> float:
     return clocks
 
 
-def bar_y(title_y: int, bar: str) -> int:
-    return title_y + FIRST_GAP + BAR_GAP * ("time", "LSU", "ALU").index(bar)
-
-
 def draw_changed_work(board: Board) -> None:
+    """Four forms of the kernel, one below the other: each with the bars of its time and of two units."""
     times, within, one = measured_clocks(), worked.SUM_STEPS[0], worked.load_store_clocks(1)
-    passes, cheaper = worked.alu_clocks(0), worked.cheaper_alu_clocks(4)
-    alu = {warps: worked.alu_clocks(warps) for warps in (4, 1)}
-    alu_sums = {warps: f"{passes:.0f} + {clocks - passes:.0f} = {clocks:.0f}" for warps, clocks in alu.items()}
+    passes, cheaper_passes = worked.alu_clocks(0), worked.alu_clocks(0, instructions=worked.CHEAPER_PLACE_INSTRUCTIONS)
     more, longer = 2 * worked.WARPS, clocks_with_one_more_load()
+    alu = [
+        f"{part:.0f} + {whole - part:.0f} = {whole:.0f}"
+        for part, whole in (
+            (passes, worked.alu_clocks(4)),
+            (cheaper_passes, worked.cheaper_alu_clocks(4)),
+            (passes, worked.alu_clocks(1)),
+        )
+    ]
+    lsu = f"{within} + {within} + 2 = {one}"
     board.step(
-        f"Bars on one scale: time, LSU, ALU. Four warps: {times[4, 'as_taught']:.0f}, {worked.LSU_CLOCKS}, "
-        f"{alu_sums[4]}. Beside it a cheaper pass: {times[4, 'cheaper']:.0f}, {worked.LSU_CLOCKS}, {cheaper:.0f}. "
-        f"Below that one more load, + {more}: {longer:.0f}, {worked.LSU_CLOCKS + more}. At the bottom one warp, with "
-        f"tickets for key, row and loads, {within} + {within} + 2 = {one}: {times[1, 'as_taught']:.0f}, {one}, "
-        f"{alu_sums[1]}."
+        f"Bars on one scale: time, LSU, ALU. The kernel: {times[4, 'as_taught']:.0f}, {worked.LSU_CLOCKS}, {alu[0]}; "
+        f"on the right how its passes are worked out. Below, a cheaper pass: {times[4, 'cheaper']:.0f}, "
+        f"{worked.LSU_CLOCKS}, {alu[1]}. With one more load, + {more}: {longer:.0f}, {worked.LSU_CLOCKS + more}. And "
+        f"the kernel with one warp: {times[1, 'as_taught']:.0f}, {lsu}, {alu[2]}."
     )
     board.erase(keep=STAYS)
-    taught, right = COLUMN_XS.values()
-    four_y, one_y = TITLE_YS[4], TITLE_YS[1]
-    board.write(14, four_y, "4 warps", 0.9, at="left")
-    draw_time(board, taught, four_y, times[4, "as_taught"])
-    draw_unit(board, taught, four_y, "LSU", worked.LSU_CLOCKS)
-    draw_passes(board, passes)
+    kernel, cheaper, loads, alone = FORM_YS
+    board.write(NAMES_X, kernel, "the kernel", 0.85, at="left")
+    draw_time(board, kernel, times[4, "as_taught"])
+    draw_unit(board, kernel, "LSU", worked.LSU_CLOCKS)
+    draw_count(board, passes)
     with board.withhold():
-        with board.group("passes"):
-            loops = f"4 · {worked.LOOP_INSTRUCTIONS} / {worked.ALU_PER_CLOCK} = {alu[4] - passes:.0f}"
-            board.write(14, PASSES_Y + 52, f"+ 4 warps:  {loops}", 0.9, at="left")
-        draw_unit(board, taught, four_y, "ALU", alu[4], alu_sums[4])
+        draw_unit(board, kernel, "ALU", worked.alu_clocks(4), alu[0])
     with board.withhold():
-        board.erase_with_answer("passes")
-        board.write(right, four_y, "cheaper pass", 0.9, at="left")
-        draw_unit(board, right, four_y, "LSU", worked.LSU_CLOCKS)
-        draw_unit(board, right, four_y, "ALU", cheaper)
+        board.write(NAMES_X, cheaper, "cheaper", 0.85, at="left")
+        board.write(NAMES_X, cheaper + 20, "pass", 0.85, at="left")
+        draw_unit(board, cheaper, "LSU", worked.LSU_CLOCKS)
+        draw_unit(board, cheaper, "ALU", worked.cheaper_alu_clocks(4), alu[1])
     with board.withhold():
-        draw_time(board, right, four_y, times[4, "cheaper"])
+        draw_time(board, cheaper, times[4, "cheaper"])
     with board.withhold():
-        board.write(14, one_y, "1 warp", 0.9, at="left")
-        draw_tickets(board, 100, one_y, within, within)
-        draw_unit(board, taught, one_y, "LSU", one)
+        board.write(NAMES_X, loads, "and one", 0.85, at="left")
+        board.write(NAMES_X, loads + 20, "more load", 0.85, at="left")
+        draw_unit(
+            board, loads, "LSU", worked.LSU_CLOCKS + more, f"{worked.LSU_CLOCKS} + {more} = {worked.LSU_CLOCKS + more}"
+        )
     with board.withhold():
-        draw_unit(board, taught, one_y, "ALU", alu[1], alu_sums[1])
+        draw_time(board, loads, longer)
     with board.withhold():
-        draw_time(board, taught, one_y, times[1, "as_taught"])
+        board.write(NAMES_X, alone, "the kernel,", 0.85, at="left")
+        board.write(NAMES_X, alone + 20, "1 warp", 0.85, at="left")
+        draw_unit(board, alone, "LSU", one, lsu)
     with board.withhold():
-        board.write(right, MORE_Y, f"one more load: + {more}", 0.9, at="left")
-        draw_unit(board, right, MORE_Y, "LSU", worked.LSU_CLOCKS + more)
+        draw_unit(board, alone, "ALU", worked.alu_clocks(1), alu[2])
     with board.withhold():
-        draw_time(board, right, MORE_Y, longer)
+        draw_time(board, alone, times[1, "as_taught"])
 
 
-def draw_passes(board: Board, passes: float) -> None:
-    """How the passes' clocks are worked out; wiped once that's done."""
-    factors = (
-        ("2", "passes"),
-        (f"· {worked.SHAPE[-1]}", "places"),
-        (f"· {worked.PLACE_INSTRUCTIONS}", "a place"),
-        (f"/ {worked.LANES}", "at once"),
-        (f"/ {worked.ALU_PER_CLOCK}", "a clock"),
-    )
-    with board.withhold(), board.group("passes"):
-        draw_factors(board, (30, 98, 188), factors[:3])
-    with board.withhold(), board.group("passes"):
-        draw_factors(board, (288, 376), factors[3:])
-        board.write(420, PASSES_Y, f"= {passes:.0f}", 0.95, at="left")
+def draw_count(board: Board, passes: float) -> None:
+    """How the passes' clocks are worked out."""
+    lines = ["2 passes", f"· {worked.SHAPE[-1]} places", f"· {worked.PLACE_INSTRUCTIONS} at each"]
+    speed = [f"/ {worked.LANES} at once", f"/ {worked.ALU_PER_CLOCK} a clock", f"= {passes:.0f}"]
+    for first, texts in ((0, lines), (len(lines), speed)):
+        with board.withhold():
+            for i, text in enumerate(texts):
+                board.write(COUNT_X, COUNT_Y + COUNT_GAP * (first + i), text, 0.8, at="left")
 
 
-def draw_factors(board: Board, xs: tuple[int, ...], factors: tuple[tuple[str, str], ...]) -> None:
-    for x, (number, name) in zip(xs, factors, strict=True):
-        board.write(x, PASSES_Y, number, 0.95)
-        board.write(x, PASSES_Y + 19, name, 0.75)
-
-
-def draw_unit(board: Board, x: float, title_y: int, unit: str, clocks: float, text: str = "") -> None:
+def draw_unit(board: Board, form_y: int, unit: str, clocks: float, text: str = "") -> None:
     """A hollow bar, since it's worked out, with its name, and behind it its clocks, or how they add up."""
-    y, width = bar_y(title_y, unit), CLOCK_WIDTH * clocks
-    board.box(x, y - 5, width, 10)
-    write_around_bar(board, x, width, y, text or f"{clocks:.0f}", unit)
+    y, width = form_y + BAR_GAP * ("time", "LSU", "ALU").index(unit), CLOCK_WIDTH * clocks
+    board.box(BARS_X, y - 5, width, 10)
+    write_around_bar(board, width, y, text or f"{clocks:.0f}", unit)
 
 
-def draw_time(board: Board, x: float, title_y: int, clocks: float) -> None:
+def draw_time(board: Board, form_y: int, clocks: float) -> None:
     """A filled bar, since it's measured."""
-    y, width = bar_y(title_y, "time"), CLOCK_WIDTH * clocks
-    board.line((x + 4, y), (x + width - 4, y), width=10)
-    write_around_bar(board, x, width, y, f"{clocks:.0f}", "time")
+    width = CLOCK_WIDTH * clocks
+    board.line((BARS_X + 4, form_y), (BARS_X + width - 4, form_y), width=9)
+    write_around_bar(board, width, form_y, f"{clocks:.0f}", "time")
 
 
-def write_around_bar(board: Board, x: float, width: float, y: float, text: str, name: str) -> None:
-    board.write(x + width + 7, y, text, 0.8, at="left")
-    board.write(x - NAME_GAP, y, name, 0.75, at="right")
+def write_around_bar(board: Board, width: float, y: float, text: str, name: str) -> None:
+    board.write(BARS_X + width + 7, y, text, 0.75, at="left")
+    board.write(BARS_X - 8, y, name, 0.75, at="right")

@@ -133,14 +133,10 @@ def test_somewhere_past_1024_words_the_alu_is_the_busiest():
         assert (max(units, key=units.get) == "alu") == (words > 1024)
 
 
-def test_the_room_finds_the_budgets_that_are_counted():
+def test_ours_takes_two_thirds_of_its_budget_as_is_answered():
     errors = {row["form"]: row for row in records.table("first_kernel", "errors")}
-    zeros, ours = errors["one_head_of_zeros"], errors["one_key"]
-    off = zeros["largest"] / zeros["of_budget"] / worked.BUDGET  # PyTorch, in the head of zeros
-    assert round(zeros["largest"], 2) / round(worked.BUDGET * off, 5) == pytest.approx(zeros["of_budget"], rel=0.002)
-    assert round(worked.BUDGET * off, 4) == 0.0002 and zeros["largest"] / 0.0002 > 1000
-    assert ours["of_budget"] == pytest.approx(2 / 3)
-    assert ours["largest"] == errors["pytorch"]["largest"]  # if asked
+    assert errors["one_key"]["of_budget"] == pytest.approx(1 / worked.BUDGET)
+    assert errors["one_key"]["largest"] == errors["pytorch"]["largest"]
 
 
 def test_a_profiler_counts_the_instructions_that_are_predicted():
@@ -159,11 +155,6 @@ def test_to_multiply_takes_two_clocks_of_a_pair():
     flop = attention_flops(queries, worked.HEAD_DIM, heads, texts)
     assert flop / worked.PAIRS / worked.FP32_FLOP_PER_CLOCK == worked.FP32_CLOCKS == 2
     assert queries == keys and worked.milliseconds_of_clocks(worked.FP32_CLOCKS) == pytest.approx(1.0, abs=0.05)
-
-
-def test_a_head_may_be_off_by_as_much_as_is_said():
-    for row in records.table("first_kernel", "errors"):
-        assert 0.0002 < row["largest"] / row["of_budget"] < 0.0004  # "between two and four ten-thousandths"
 
 
 def test_the_code_on_the_board_is_the_kernels():
