@@ -4,13 +4,13 @@ import { aluClocks, instructions, lsuClocks, WARPS } from "./load_store_unit.mod
 import { grip, oneOf, pluralize } from "./controls.js";
 import { clamp, hundredths, path, rect, stage, text } from "./strokes.js";
 
-// In clocks: the guess, at first what four warps take, and the measured, in the order of WARPS. runs: before this one.
-const initial = { warps: 1, step: 0, guess: 124, runs: "4", measured: "56 78 124 236" };
+// In clocks: the guess, 0 as long as there's none, and the measured, in the order of WARPS. runs: before this one.
+const initial = { warps: 1, step: 0, guess: 0, runs: "4", measured: "56 78 124 236" };
 const [MOST, NEAR] = [250, 3]; // clocks: of the scale, and by which a guess may miss and still be right on
 const [ROW, TRACK, LANE, BAR] = [76, 50, 18, 14]; // pixels: to the next row, of its track, to the next lane, of a bar
 const [NAMES, LABELS] = [68, 76]; // pixels: left of the tracks, and behind the longest bar
 const HEIGHT = WARPS.length * ROW + 22;
-const KNOB = 10;
+const [KNOB, START] = [10, 124]; // its radius, and where it waits, in clocks: at the time of four warps
 
 /** @typedef {typeof initial} State */
 /** @typedef {(clocks: number) => number} Axis from clocks to pixels */
@@ -44,21 +44,13 @@ const lasts = (state) => 1300 + 4 * measured(state, read(state));
  * @param {Axis} x
  */
 function drawRow(warps, time, passed, guess, x) {
-  const [key, score, value, row] = instructions(warps).map((count) => count * warps);
-  /** @type {[string, string, [string, number][]][]} its name, the look of its name, its parts */
-  const bars = [
-    ["LSU", "ink", [["key", key], ["ink", score], ["value", value], ["ink", row]]],
-    ["ALU", "soft", [["grey", aluClocks(warps)]]],
-    ["time", "violet", [["violet", time]]],
-  ];
-  return bars.map(([name, look, parts], lane) => {
+  /** @type {[string, string, number][]} its name, its look, its clocks */
+  const bars = [["LSU", "ink", lsuClocks(warps)], ["ALU", "ink", aluClocks(warps)], ["time", "violet", time]];
+  return bars.map(([name, look, all], lane) => {
     const y = WARPS.indexOf(warps) * ROW + lane * LANE;
-    let all = 0;
-    const drawn = parts.map(([colour, clocks]) => {
-      const from = Math.min(all, passed);
-      all += clocks;
-      return rect(x(from), y, x(Math.min(all, passed)) - x(from), BAR, colour);
-    });
+    const [left, right] = [x(0), x(Math.min(all, passed))];
+    const outline = `M${left + 1} ${y + 1}H${right}v${BAR - 2}H${left + 1}Z`;
+    const drawn = look === "violet" ? rect(left, y, right - left, BAR, look) : passed ? path(outline, `${look} outline`) : nothing;
     const [end, mark] = [x(Math.min(all, passed)) + 8, x(guess)];
     const inTheWay = guess && name === "time" && mark > end - 12 && mark < end + LABELS;
     const words = svg`${name} <tspan class="strong">${passed < all ? "" : all}</tspan>`;
@@ -73,9 +65,10 @@ function drawRow(warps, time, passed, guess, x) {
 function drawGuess(state, ended, x, width) {
   const { guess, step } = state;
   const [time, y] = [measured(state, read(state)), WARPS.indexOf(read(state)) * ROW];
-  const [end, top, foot, off] = [x(guess), y + 2 * LANE - 2, y + TRACK + 2, Math.abs(guess - time)];
+  const [end, top, foot, off] = [x(guess || START), y + 2 * LANE - 2, y + TRACK + 2, Math.abs(guess - time)];
+  if (step && !guess) return nothing;
   const verdict = off > NEAR ? `${off} off` : "right on";
-  const [name, told] = ended ? ["your guess:", verdict] : ["your guess of the time:", guess];
+  const [name, told] = ended ? ["your guess:", verdict] : guess ? ["your guess of the time:", guess] : ["drag: your guess of", "the time"];
   const half = 3.4 * `${name} ${told}`.length; // of the words' width, roughly
   const middle = clamp(NAMES + half, ended ? (end + x(time)) / 2 : end, width - half);
   return [
@@ -122,7 +115,7 @@ function picture(state, set, { width, elapsed }) {
   };
   const place = { from: axis(width)(1), to: axis(width)(MOST), y: WARPS.indexOf(warps) * ROW + 2 * LANE + BAR / 2 };
   const guessed = (/** @type {number} */ guess) => set({ guess });
-  const hold = grip("Your guess of the time, in clocks", state.guess, guessed, { min: 1, max: MOST }, place);
+  const hold = grip("Your guess of the time, in clocks", state.guess || START, guessed, { min: 1, max: MOST }, place);
   const button = (/** @type {number} */ each) =>
     html`<button type="button" aria-label=${pluralize(each, "warp")} aria-pressed=${String(each === warps)}
       @click=${() => set(choose(state, each))}></button>`;
@@ -146,9 +139,8 @@ function says(state) {
   const [, score, , row] = instructions(warps);
   const lsu = `LSU: ${warps} · (${score} + ${row} + 2) = ${lsuClocks(warps)} clocks.`;
   const counted = `${lsu} ALU:\u00a048 + ${5 * warps} = ${aluClocks(warps)}.`;
-  const guess = isBet(state) ? `, and you guessed ${state.guess}` : "";
   const unbroken = counted.replace(/ ([·+=]) /g, "\u00a0$1\u00a0"); // no line ends in a product
-  return `${unbroken} Time: ${measured(state, warps)}${guess}.${warps === 2 ? " No unit is far ahead." : ""}`;
+  return `${unbroken} Time: ${measured(state, warps)}.${warps === 2 ? " No unit is far ahead." : ""}`;
 }
 
 /** @type {import("./frame.js").Piece<State>} */

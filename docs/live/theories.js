@@ -1,68 +1,65 @@
-// What each theory predicts for two changes of a kernel, and what came of it: a theory that doesn't fit is struck out.
+// The pair's bar again: two changes of its kernel, what each theory predicts, and what came of it.
 import { nothing, svg } from "lit-html";
+import { drawBar, HIGH, MOST, names, SUSPECTS } from "./pair.view.js";
 import { formatNumber } from "./controls.js";
-import { clamp, group, path, rect, stage, text } from "./strokes.js";
+import { clamp, path, stage, text } from "./strokes.js";
 
 const initial = { step: 0, before: 124, cheaper: 124, more: 135 }; // clocks of a pair, as measured
 const ALU = [68, 44, 52]; // clocks of a pair: before, with the first change, with both
 const LSU = [96, 96, 104];
-const CHANGES = ["Less for the ALU", "And more for the LSU"];
 const FITS = 5; // clocks by which a prediction may be off
-const AXIS = 140; // clocks
-const [TITLE, BAR, ROW, GAP] = [34, 18, 26, 24]; // pixels: above a change's bars, a bar, from one to the next, between changes
-const CHANGE = TITLE + 4 * ROW;
-const HEIGHT = 2 * CHANGE + GAP;
-const RUN = 700; // milliseconds
+const ROW = 30; // pixels, of a theory below the bar
+const HEIGHT = HIGH + 3 * ROW + 12;
+const RUN = 1400; // milliseconds: first the work changes, then the time
 
 /** @typedef {typeof initial} State */
 
-/** Clocks of a pair with each change, if that's what sets its time. @param {State} state */
+/** The clocks of a pair with each change, if that's what sets its time. @param {State} state */
 const theories = ({ before }) =>
   Object.entries({ "if it’s the ALU": ALU, "if programs wait": [1, 1, 1], "if it’s the LSU": LSU })
-    .map(([name, work]) => ({ name, clocks: work.slice(1).map((now) => (before * now) / work[0]) }));
+    .map(([name, work]) => ({ name, clocks: work.map((now) => (before * now) / work[0]) }));
 
-/** @param {State} state */
-const measured = ({ cheaper, more }) => [cheaper, more];
+/** As measured, by step. @param {State} state */
+const times = ({ before, cheaper, more }) => [before, cheaper, more];
 
-/** Whether a measurement so far is against it. @param {number[]} clocks @param {State} state @param {number} seen */
-const isOut = (clocks, state, seen) => measured(state).slice(0, seen).some((time, change) => Math.abs(time - clocks[change]) > FITS);
+/** Whether one of the measurements so far is against it. @param {number[]} clocks @param {State} state @param {number} seen */
+const isOut = (clocks, state, seen) => times(state).slice(0, seen + 1).some((time, step) => Math.abs(time - clocks[step]) > FITS);
 
 /** @param {State} state @param {(change: Partial<State>) => void} _ @param {import("./frame.js").Canvas} canvas */
 function picture(state, _, { width, elapsed }) {
-  const part = clamp(0, elapsed / RUN, 1);
-  const draw = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) => {
+  const eased = (/** @type {number} */ from) => 1 - (1 - clamp(0, (2 * elapsed) / RUN - from, 1)) ** 3;
+  const draw = (/** @type {number} */ wide, /** @type {number} */ __, /** @type {boolean} */ paper) => {
     const step = paper ? 2 : state.step;
-    const seen = paper || part === 1 ? step : step - 1; // measurements that are there
-    const clock = (wide - 160) / AXIS;
-    return CHANGES.map((title, change) => {
-      const top = change * (CHANGE + GAP);
-      const y = (/** @type {number} */ row) => top + TITLE + row * ROW;
-      const bars = theories(state).map(({ name, clocks }, row) => {
-        const out = isOut(clocks, state, seen);
-        const end = clocks[change] * clock;
-        const words = svg`<tspan class="strong">${formatNumber(clocks[change], 0)}</tspan> ${name}`;
-        return group(out ? 0.65 : 1, path(`M1 ${y(row)}H${end}v${BAR}H1Z`, "soft"), text(end + 8, y(row) + BAR - 4, `label ${out ? "struck" : "ink"}`, words));
-      });
-      const time = measured(state)[change];
-      const [there, now] = [change < seen, change === step - 1 && !paper ? part : 1];
-      const end = change < step ? time * now * clock : 0;
+    const [first, second] = paper || !step ? [1, 1] : [eased(0), eased(1)];
+    const between = (/** @type {number[]} */ all, /** @type {number} */ part) => all[step - 1] + part * (all[step] - all[step - 1]);
+    const [lsu, alu, time] = step ? [between(LSU, first), between(ALU, first), between(times(state), second)] : [LSU[0], ALU[0], state.before];
+    const [nameLsu, nameAlu] = names(wide < 600);
+    const units = [
+      ...SUSPECTS,
+      { name: nameLsu, parts: /** @type {[number, string][]} */ ([[lsu, ""]]), there: 1, before: LSU[0] },
+      { name: nameAlu, parts: /** @type {[number, string][]} */ ([[alu, ""]]), there: 1, before: ALU[0] },
+    ];
+    const seen = second === 1 ? step : step - 1; // the last measurement that's there
+    const x = (/** @type {number} */ clocks) => (clocks * wide) / MOST;
+    const rows = theories(state).map(({ name, clocks }, row) => {
+      const y = HIGH + 12 + (row + 1) * ROW - 10;
+      const out = isOut(clocks, state, seen);
+      const words = svg`<tspan class="strong">${formatNumber(clocks[step], 0)}</tspan>`;
       return [
-        text(0, top + 18, "label strong", title),
-        bars,
-        rect(0, y(3), AXIS * clock, BAR, "track"),
-        end ? rect(0, y(3), end, BAR, "violet") : nothing,
-        text((there ? end : 0) + 8, y(3) + BAR - 4, "label violet", there ? svg`<tspan class="strong">${time}</tspan> measured` : end ? "" : "measured: ?"),
+        text(0, y, `label ${out ? "struck" : "ink"}`, name),
+        step ? [path(`M${x(clocks[step])} ${y - 19}v25`, out ? "soft" : "ink"), text(x(clocks[step]) - 10, y, `label end ${out ? "struck" : "ink"}`, words)] : nothing,
       ];
     });
+    return [path(`M${x(time)} ${HIGH}V${HEIGHT}`, "violet thin"), drawBar(units, time, wide), rows];
   };
-  return stage(width, `${says(state)} Predicted: ${theories(state).map(({ name, clocks }) => `${name} ${clocks.map((n) => formatNumber(n, 0)).join(" and ")}`).join(", ")}.`, draw, [HEIGHT, HEIGHT]);
+  const predicted = theories(state).map(({ name, clocks }) => `${name} ${clocks.slice(1).map((n) => formatNumber(n, 0)).join(" and ")}`);
+  return stage(width, `${says(state)} Predicted: ${predicted.join(", ")}.`, draw, [HEIGHT, HEIGHT]);
 }
 
 /** @param {State} state */
-function says(state) {
-  const { step, before, cheaper, more } = state;
-  if (step === 0) return `Three theories, and the clocks that each predicts. A pair takes ${before} now. Which will hold?`;
-  if (step === 1) return `${cheaper} clocks, and it was ${before}. So it isn’t the ALU.`;
+function says({ step, before, cheaper, more }) {
+  if (step === 0) return `A pair takes ${before} clocks. Three theories say why. Which will hold?`;
+  if (step === 1) return `The ALU has ${ALU[1]} clocks, not ${ALU[0]}, and a pair takes ${cheaper}. So it isn’t the ALU.`;
   return `${more} clocks. So programs don’t just wait: it’s the LSU.`;
 }
 
@@ -71,7 +68,7 @@ export default {
   title: "Three theories and two measurements",
   initial, picture, says,
   lastStep: () => 2,
-  next: ({ step }) => (step ? "Measure the second" : "Measure the first"),
-  meanwhile: () => "Measuring …",
+  next: ({ step }) => (step ? "More for the LSU" : "Less for the ALU"),
+  meanwhile: () => "First the work changes, then the time.",
   duration: () => RUN,
 };

@@ -164,32 +164,3 @@ def test_the_drawn_pass_is_counted_as_by_hand():
     assert lines * worked.LANES == worked.SHAPE[-1] and each == worked.PLACE_INSTRUCTIONS
     assert at_once == worked.ALU_PER_CLOCK and clocks == lines * each / at_once == worked.alu_clocks(0) / 2
     assert (source("pass").count("v128"), source("pass").count("h256")) == (worked.LANES - 1, lines - 1)
-
-
-@pytest.mark.parametrize("drawing", ["bill", "bill-wide"])
-def test_the_drawn_units_have_all_that_a_pair_pays(drawing):
-    row = {"n": worked.SHAPE[-1], "warps": worked.WARPS, "head_dim": worked.HEAD_DIM, "heads": 16}
-    (clocks,) = plot.rows_with(records.table("what_limits", "clocks"), **row)
-    load, total, one_pass = worked.WARPS, worked.WARPS * sum(worked.SUM_STEPS), worked.alu_clocks(0) / 2
-    (l2,) = plot.rows_with(records.table("l2_speed", "sizes"), size=16)
-    l2_clocks = worked.PAIR_BYTES / round(worked.bytes_in_a_clock(1e12 * l2["speed"]))
-    lsu = [load, total, load, total]
-    alu = [one_pass, one_pass, worked.alu_clocks(worked.WARPS) - 2 * one_pass]
-    units = {"L2": [l2_clocks], "FP32": [worked.FP32_CLOCKS], "LSU": lsu, "ALU": alu}
-    words, whole = drawing_text(f"first-kernel-{drawing}"), round(clocks["all"])
-    assert f"one pair: {whole} clocks" in words
-    for unit, taken in units.items():
-        numbers = [*taken, sum(taken)] if len(taken) > 1 else taken
-        drawn_numbers = list(map(int, re.findall(r"\d+", words.partition(f" {unit} ")[2])))
-        assert drawn_numbers[: len(numbers)] == numbers
-    assert sum(lsu) == worked.LSU_CLOCKS
-    drawn = re.findall(r'<rect x="([\d.]+)%?" y="[\d.]+" width="([\d.]+)%"', source(drawing))
-    bars = [(sum(taken[:i]), taken[i]) for taken in units.values() for i in range(len(taken))]
-    data_path = round(clocks["data_path"])
-    bars.insert(bars.index((0, one_pass)), (sum(lsu), data_path - sum(lsu)))
-    assert f"{sum(lsu)} data path {data_path}" in words
-    scaled = [(pytest.approx(100 * start / whole, abs=0.001), 100 * part / whole) for start, part in bars]
-    assert [(float(left), pytest.approx(float(wide), abs=0.001)) for left, wide in drawn] == scaled
-    full = "100%" if drawing.endswith("wide") else "350"  # as the drawing is
-    for colour in ("violet", "shade"):
-        assert re.findall(rf'<rect width="(.+)" height="\d+" fill="var\(--hb-{colour}\)"', source(drawing)) == [full]

@@ -1,4 +1,4 @@
-"""The three theories of chapter 5: their predictions follow from hand counts, and a measurement strikes out what misses."""
+"""A pair's bar in chapter 5: each unit's part of it to scale, and three theories that measurements strike out."""
 
 import re
 
@@ -15,26 +15,52 @@ BEFORE, CHEAPER = (
 (MORE,) = (round(row["all"]) for row in records.table("more_loads", "clocks") if row["more"] == 1)
 ALU = worked.alu_clocks(4), worked.cheaper_alu_clocks(4), worked.cheaper_alu_clocks(4) + 2 * 4
 LSU = worked.LSU_CLOCKS, worked.LSU_CLOCKS, worked.LSU_CLOCKS + 2 * worked.WARPS
-PREDICTED = [round(BEFORE * work[i] / work[0]) for i in (1, 2) for work in (ALU, (1, 1, 1), LSU)]
+(L2,) = plot.rows_with(records.table("l2_speed", "sizes"), size=16)
+MEMORY = worked.PAIR_BYTES / round(worked.bytes_in_a_clock(1e12 * L2["speed"]))
+PREDICTED = {"ALU": ALU, "wait": (1, 1, 1), "LSU": LSU}
+MOST = 137  # clocks of the picture
 
 
-def stage(pieces, step: int, size: str = "wide"):
-    still = BeautifulSoup(pieces.draw_state("theories", {"step": str(step)}), "html.parser")
-    return still.select_one(f"svg.{size}")
+def stage(pieces, name: str, step: int, size: str = "wide"):
+    return BeautifulSoup(pieces.draw_state(name, {"step": str(step)}), "html.parser").select_one(f"svg.{size}")
+
+
+def clocks_drawn(drawing, look: str) -> list[float]:
+    """Where each bar of that look ends; what is hollow has a line around it, half of it outside."""
+    clock = float(drawing["viewbox" if drawing.has_attr("viewbox") else "viewBox"].split()[2]) / MOST
+    line = 1 if look == "hollow" else 0
+    return [(float(bar["x"]) + float(bar["width"]) + line) / clock for bar in drawing.select(f"rect.{look}")]
 
 
 @pytest.mark.parametrize("size", ["narrow", "wide", "printed"])
-def test_predictions_and_measurements_are_those_of_hand_counts_and_records(pieces, size):
-    drawing = stage(pieces, 2, size)
-    words = " ".join(each.text for each in drawing.select("text"))
-    assert [int(n) for n in re.findall(r"(\d+) if", words)] == PREDICTED
-    assert [int(n) for n in re.findall(r"(\d+) measured", words)] == [CHEAPER, MORE]
-    track, bar = (float(drawing.select_one(f"rect.{look}")["width"]) for look in ("track", "violet"))
-    assert bar / track == pytest.approx(CHEAPER / 140, abs=0.001)
+def test_each_unit_fills_what_a_hand_counts_and_the_bar_is_what_was_measured(pieces, size):
+    units = [MEMORY, worked.FP32_CLOCKS, worked.LSU_CLOCKS, worked.alu_clocks(4)]
+    for step in (0, 1, 2):
+        drawing, there = stage(pieces, "one_pair", step, size), 4 if size == "printed" else 2 + step
+        assert clocks_drawn(drawing, "violet") == pytest.approx([BEFORE], abs=0.01)
+        assert clocks_drawn(drawing, "hollow") == pytest.approx(units[:there], abs=0.01)
+        words = " ".join(each.text for each in drawing.select("text.halo"))
+        assert [int(n) for n in re.findall(r"\d+", words)] == [*units[:there], BEFORE]
+    load, total, one_pass = worked.WARPS, worked.WARPS * sum(worked.SUM_STEPS), worked.alu_clocks(0) / 2
+    parts = [float(re.match(r"M(\S+)", each["d"])[1]) for each in drawing.select("path.paper:not(.thin)")]
+    clock = float(drawing.select_one("rect.violet")["width"]) / BEFORE
+    starts = [load, load + total, 2 * load + total, one_pass, 2 * one_pass]
+    assert [part / clock for part in parts] == pytest.approx(starts, abs=0.01)
 
 
-@pytest.mark.parametrize(("step", "out"), [(0, []), (1, ["ALU"] * 2), (2, ["ALU", "wait"] * 2)])
-def test_a_theory_that_misses_is_struck_out_in_both_changes(pieces, step, out):
-    drawing = stage(pieces, step)
-    assert [re.search("ALU|wait|LSU", each.text)[0] for each in drawing.select("text.struck")] == out
-    assert len(drawing.select("rect.violet")) == step
+@pytest.mark.parametrize("step", [0, 1, 2])
+def test_a_change_moves_its_unit_and_predictions_follow_from_hand_counts(pieces, step):
+    drawing, time = stage(pieces, "theories", step), (BEFORE, CHEAPER, MORE)[step]
+    assert clocks_drawn(drawing, "violet") == pytest.approx([time], abs=0.01)
+    assert clocks_drawn(drawing, "hollow")[2:] == pytest.approx([LSU[step], ALU[step]], abs=0.01)
+    clock = float(drawing.select_one("rect.violet")["width"]) / time
+    ticks = [each for each in drawing.select("path") if re.fullmatch(r"M\S+ \S+v25", each["d"])]
+    expected = [BEFORE * work[step] / work[0] for work in PREDICTED.values()] if step else []
+    assert [float(each["d"][1:].split()[0]) / clock for each in ticks] == pytest.approx(expected, abs=0.01)
+    assert [int(each.text) for each in drawing.select("text.end.label")] == [round(clocks) for clocks in expected]
+
+
+@pytest.mark.parametrize(("step", "out"), [(0, []), (1, ["ALU"]), (2, ["ALU", "wait"])])
+def test_a_theory_that_misses_is_struck_out(pieces, step, out):
+    struck = stage(pieces, "theories", step).select("text.struck:not(.end)")
+    assert [re.search("ALU|wait|LSU", each.text)[0] for each in struck] == out

@@ -1,0 +1,46 @@
+// The bar from the top of chapter 5, for one pair: two more units fill it, one after the other.
+import { drawBar, HIGH, names, SUSPECTS, total } from "./pair.view.js";
+import { clamp, stage, text } from "./strokes.js";
+
+const initial = { step: 0, clocks: 124 }; // clocks of a pair, as measured
+const RUN = 600; // milliseconds
+
+/** @typedef {typeof initial} State */
+
+/** @param {number} step @param {number} part how far the newest is @param {boolean} small @returns {import("./pair.view.js").Unit[]} */
+function units(step, part, small) {
+  const [lsu, alu] = names(small);
+  const there = (/** @type {number} */ since) => (step > since ? 1 : step === since ? part : 0);
+  return [
+    ...SUSPECTS,
+    { name: lsu, parts: [[4, ""], [44, "tl.sum"], [4, ""], [44, "tl.sum"]], there: there(1) },
+    { name: alu, parts: [[24, "tl.where"], [24, "tl.where"], [20, "loops"]], there: there(2) },
+  ];
+}
+
+/** @param {State} state @param {(change: Partial<State>) => void} _ @param {import("./frame.js").Canvas} canvas */
+function picture(state, _, { width, elapsed }) {
+  const part = 1 - (1 - clamp(0, elapsed / RUN, 1)) ** 3;
+  const draw = (/** @type {number} */ wide, /** @type {number} */ __, /** @type {boolean} */ paper) => [
+    drawBar(units(paper ? 2 : state.step, paper ? 1 : part, wide < 600), state.clocks, wide),
+    state.step || paper ? "" : text(wide / 2, HIGH - 26, "riddle paper halo middle", "What else?"),
+  ];
+  return stage(width, says(state), draw, [HIGH, HIGH]);
+}
+
+/** @param {State} state */
+function says({ step, clocks }) {
+  const [memory, multiplying, lsu, alu] = units(2, 1, true).map(total);
+  if (step === 0) return `A pair takes ${clocks} clocks. Memory fills ${memory} of them, multiplying ${multiplying}.`;
+  if (step === 1) return `LSU: 4 · (11 + 11 + 2) = ${lsu} clocks. Two loads, and two sums across threads.`.replace(/ ([·+=]) /g, "\u00a0$1\u00a0");
+  return `ALU: 48 + 20 = ${alu} clocks, while the LSU works. Neither fills the bar alone.`.replace(/ ([+=]) /g, "\u00a0$1\u00a0");
+}
+
+/** @type {import("./frame.js").Piece<State>} */
+export default {
+  title: "What a pair pays, unit by unit",
+  initial, picture, says,
+  lastStep: () => 2,
+  next: ({ step }) => (step ? "Add the passes" : "Add the sums"),
+  duration: () => RUN,
+};

@@ -1,0 +1,75 @@
+// The clocks of a pair as one bar: in it, hollow, what each unit works. What no unit explains is hatched.
+import { nothing, svg } from "lit-html";
+import { group, path, rect, text } from "./strokes.js";
+
+export const MOST = 137; // clocks, as wide as the picture
+const [LANE, GAP] = [36, 6]; // pixels: of a unit's bar, and around it
+export const HIGH = 4 * (LANE + GAP) + GAP; // of the bar
+const HATCH = 14; // pixels from line to line
+const OUT = 4; // by which what is hollow begins left of the picture, which hides its edge there
+
+/**
+ * A unit's work: its name, its parts in clocks, each with what it's for, and how much of it is there, up to 1.
+ * @typedef {{name: string, parts: [number, string][], there: number, before?: number}} Unit
+ */
+
+/** The two that the page begins with. @type {Unit[]} */
+export const SUSPECTS = [
+  { name: "memory", parts: [[16, ""]], there: 1 },
+  { name: "multiplying", parts: [[2, ""]], there: 1 },
+];
+
+/** @param {Unit} unit */
+export const total = ({ parts }) => parts.reduce((sum, [clocks]) => sum + clocks, 0);
+
+/** Slanted lines from one place to another, over the whole height. @param {number} left @param {number} right */
+function hatch(left, right) {
+  const lines = Array.from({ length: Math.ceil((right + HIGH) / HATCH) }, (_, i) => {
+    const foot = (i + 1) * HATCH - HIGH;
+    const [from, to] = [Math.max(foot, left), Math.min(foot + HIGH, right)];
+    return to > from ? `M${from} ${HIGH + foot - from}L${to} ${HIGH + foot - to}` : "";
+  });
+  return lines.join("");
+}
+
+/**
+ * The bar, which takes so many clocks, with its units.
+ * @param {Unit[]} units @param {number} clocks @param {number} width
+ */
+export function drawBar(units, clocks, width) {
+  const clock = width / MOST;
+  const known = Math.max(...units.map((unit) => total(unit) * unit.there));
+  return [
+    rect(0, 0, clocks * clock, HIGH, "violet"),
+    path(hatch(known * clock, clocks * clock), "paper thin", 0.4),
+    units.map((unit, lane) => drawUnit(unit, GAP + lane * (LANE + GAP), clock)),
+    text(clocks * clock - 12, GAP + LANE + GAP + LANE / 2 - 8, "total paper halo end", svg`<tspan class="strong">${Math.round(clocks)}</tspan> clocks`),
+  ];
+}
+
+/** @param {Unit} unit @param {number} y @param {number} clock pixels */
+function drawUnit(unit, y, clock) {
+  const { name, parts, there, before = 0 } = unit;
+  const end = total(unit) * there * clock;
+  if (!there) return nothing;
+  let from = 0;
+  const drawn = parts.map(([clocks, title], i) => {
+    const [left, wide] = [from * there * clock, clocks * there * clock];
+    from += clocks;
+    const words = svg`<tspan class="strong">${clocks}</tspan> ${wide > 150 ? svg`<tspan class=${title.startsWith("tl.") ? "code" : ""}>${title}</tspan>` : ""}`;
+    return [
+      i ? path(`M${left} ${y + 1}v${LANE - 2}`, "paper") : nothing,
+      title && wide > 40 ? text(left + 10, y + LANE / 2 + 5, "paper label", words, there) : nothing,
+    ];
+  });
+  const words = svg`${name} <tspan class="strong">${Math.round(total(unit))}</tspan>`;
+  return [
+    before > total(unit) ? path(`M${end} ${y + 1}H${before * clock}v${LANE - 2}H${end}`, "paper dashes") : nothing,
+    rect(-OUT, y + 1, Math.max(0, end + OUT - 1), LANE - 2, "paper hollow"),
+    drawn,
+    group(there, text(Math.max(end, before * clock) + 10, y + LANE / 2 + 5, "paper halo", words)),
+  ];
+}
+
+/** The load-store unit's work and the ALU's, on a phone without what they're for. @param {boolean} small */
+export const names = (small) => (small ? ["LSU", "ALU"] : ["loads and sums, LSU", "passes and loops, ALU"]);
