@@ -142,7 +142,7 @@ def draw_changed_work(board: Board) -> None:
     lsu = f"{within} + {within} + 2 = {one}"
     board.step(
         f"Bars on one scale: time, LSU, ALU. The kernel: {times[4, 'as_taught']:.0f}, {worked.LSU_CLOCKS}, {alu[0]}; "
-        f"on the right how its passes are worked out. Below, a cheaper pass: {times[4, 'cheaper']:.0f}, "
+        f"on the right how its passes are worked out. Below, a cheaper pass, k += HEAD_DIM: {times[4, 'cheaper']:.0f}, "
         f"{worked.LSU_CLOCKS}, {alu[1]}. With one more load, + {more}: {longer:.0f}, {worked.LSU_CLOCKS + more}. And "
         f"the kernel with one warp: {times[1, 'as_taught']:.0f}, {lsu}, {alu[2]}."
     )
@@ -157,6 +157,7 @@ def draw_changed_work(board: Board) -> None:
     with board.withhold():
         board.write(NAMES_X, cheaper, "cheaper", 0.85, at="left")
         board.write(NAMES_X, cheaper + 20, "pass", 0.85, at="left")
+        board.write(470, cheaper + 92, "k += HEAD_DIM", 0.75, at="right")
         draw_unit(board, cheaper, "LSU", worked.LSU_CLOCKS)
         draw_unit(board, cheaper, "ALU", worked.cheaper_alu_clocks(4), alu[1])
     with board.withhold():
