@@ -68,7 +68,7 @@ function drawGuess(state, ended, x, width) {
   const [end, top, foot, off] = [x(guess || START), y + 2 * LANE - 2, y + TRACK + 2, Math.abs(guess - time)];
   if (step && !guess) return nothing;
   const verdict = off > NEAR ? `${off} off` : "right on";
-  const [name, told] = ended ? ["your guess:", verdict] : guess ? ["your guess of the time:", guess] : ["drag: your guess of", "the time"];
+  const [name, told] = ended ? ["your guess:", verdict] : guess ? ["your guess of the time:", guess] : ["drag: your guess of the time", ""];
   const half = 3.4 * `${name} ${told}`.length; // of the words' width, roughly
   const middle = clamp(NAMES + half, ended ? (end + x(time)) / 2 : end, width - half);
   return [

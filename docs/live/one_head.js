@@ -5,7 +5,7 @@ import { draw, HEIGHTS, lookOf, PROGRAMS } from "./one_head.machine.js";
 import { checkbox, formatNumber, vector } from "./controls.js";
 import { stage } from "./strokes.js";
 
-const initial = { wrong: false, step: 0 };
+const initial = { wrong: false, step: 2 }; // something is on the bench
 const BEFORE_KEY_1 = 5; // the last step that the missing * HEAD_DIM leaves as it was
 const [LINE, FAST] = [800, 180]; // milliseconds of a line: alone, and where a whole program runs
 
@@ -121,7 +121,7 @@ function next(state) {
 const meanwhile = (state) => (now(state).program ? "The same lines run, with a query of its own." : "");
 
 /** @param {State} state @param {(change: Partial<State>) => void} set */
-const toggle = ({ wrong }, set) => checkbox(html`forget <code>* HEAD_DIM</code>`, wrong, (wrong) => set({ wrong, step: wrong ? BEFORE_KEY_1 : 0 }));
+const toggle = ({ wrong }, set) => checkbox(html`forget <code>* HEAD_DIM</code>`, wrong, (wrong) => set({ wrong, step: wrong ? BEFORE_KEY_1 : initial.step }));
 
 /** "1 · 0 + 0 · 1 = 0" @param {Moment} moment */
 const product = ({ held, turn }) =>
