@@ -140,7 +140,7 @@ function says(state) {
   const lsu = `LSU: ${warps} · (${score} + ${row} + 2) = ${lsuClocks(warps)} clocks.`;
   const counted = `${lsu} ALU:\u00a048 + ${5 * warps} = ${aluClocks(warps)}.`;
   const unbroken = counted.replace(/ ([·+=]) /g, "\u00a0$1\u00a0"); // no line ends in a product
-  return `${unbroken} Time: ${measured(state, warps)}.${warps === 2 ? " No unit is far ahead." : ""}`;
+  return `${unbroken} Time: ${measured(state, warps)}.`;
 }
 
 /** @type {import("./frame.js").Piece<State>} */

@@ -32,8 +32,9 @@ function picture(state, _, { width, elapsed }) {
 function says({ step, clocks }) {
   const [memory, multiplying, lsu, alu] = units(2, 1, true).map(total);
   if (step === 0) return `A pair takes ${clocks} clocks. Memory fills ${memory} of them, multiplying ${multiplying}.`;
-  if (step === 1) return `LSU: 4 · (11 + 11 + 2) = ${lsu} clocks. Two loads, and two sums across threads.`.replace(/ ([·+=]) /g, "\u00a0$1\u00a0");
-  return `ALU: 48 + 20 = ${alu} clocks, while the LSU works. Neither fills the bar alone.`.replace(/ ([+=]) /g, "\u00a0$1\u00a0");
+  const sum = step === 1 ? `LSU: 4 · (11 + 11 + 2) = ${lsu} clocks.` : `ALU: 2 · 512 · 3 / 32 / 2 + 20 = ${alu} clocks.`;
+  const unbroken = sum.replace(/ ([·/+=]) /g, "\u00a0$1\u00a0"); // no line ends in it
+  return `${unbroken} ${step === 1 ? "Two sums across threads, and two loads." : "Both work at once, and neither fills the bar."}`;
 }
 
 /** @type {import("./frame.js").Piece<State>} */

@@ -40,6 +40,7 @@ export function drawBar(units, clocks, width) {
   const clock = width / MOST;
   const known = Math.max(...units.map((unit) => total(unit) * unit.there));
   return [
+    rect(0, 0, width, HIGH, "track"),
     rect(0, 0, clocks * clock, HIGH, "violet"),
     path(hatch(known * clock, clocks * clock), "paper thin", 0.4),
     units.map((unit, lane) => drawUnit(unit, GAP + lane * (LANE + GAP), clock)),

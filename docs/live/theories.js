@@ -14,10 +14,12 @@ const RUN = 1400; // milliseconds: first the work changes, then the time
 
 /** @typedef {typeof initial} State */
 
-/** The clocks of a pair with each change, if that's what sets its time. @param {State} state */
-const theories = ({ before }) =>
-  Object.entries({ "if it’s the ALU": ALU, "if programs wait": [1, 1, 1], "if it’s the LSU": LSU })
-    .map(([name, work]) => ({ name, clocks: work.map((now) => (before * now) / work[0]) }));
+/** The clocks of a pair by step: if it's the ALU, it falls until the LSU takes over. @param {State} state */
+const theories = ({ before }) => [
+  { name: "if it’s the ALU", clocks: [before, ...[1, 2].map((i) => Math.max((before * ALU[i]) / ALU[0], LSU[i]))] },
+  { name: "if programs wait", clocks: [before, before, before] },
+  { name: "if it’s the LSU", clocks: LSU.map((work) => before + work - LSU[0]) },
+];
 
 /** As measured, by step. @param {State} state */
 const times = ({ before, cheaper, more }) => [before, cheaper, more];

@@ -41,23 +41,19 @@ def draw_program(board: Board) -> None:
             board.arrow(x, threads + 35, x, shared - 11)
         board.box(LEFT, shared - 10, right - LEFT, 20, f"shared: {warps} in", 0.8)
     with board.withhold():
-        draw_barrier(board, (shared + added) / 2, LEFT, 118)
+        board.line((LEFT, (shared + added) / 2), (right, (shared + added) / 2), dashed=True)
+        board.write(right + 4, (shared + added) / 2, "barrier", 0.75, at="left")
         board.arrow(middles[0], shared + 11, middles[0], added - 11)
         board.box(LEFT, added - 10, 74, 20, f"adds {warps}", 0.8)
     with board.withhold():
         board.arrow(middles[0], added + 11, middles[0], out - 11)
         board.box(LEFT, out - 10, right - LEFT, 20, "shared: 1 out", 0.8)
     with board.withhold():
-        draw_barrier(board, out + 19, LEFT, right)
+        board.line((LEFT, out + 19), (right, out + 19), dashed=True)
         for x in middles:
             board.arrow(x, out + 11, x, out + 31)
         with board.group("talk"):
             board.write(468, FOOT + 14, "they talk", 0.75, at="right")
-
-
-def draw_barrier(board: Board, y: float, left: float, right: float) -> None:
-    board.line((left, y), (right, y), dashed=True)
-    board.write(right + 4, y, "barrier", 0.75, at="left")
 
 
 def draw_fold(board: Board, x: float, y: float) -> None:

@@ -17,7 +17,11 @@ ALU = worked.alu_clocks(4), worked.cheaper_alu_clocks(4), worked.cheaper_alu_clo
 LSU = worked.LSU_CLOCKS, worked.LSU_CLOCKS, worked.LSU_CLOCKS + 2 * worked.WARPS
 (L2,) = plot.rows_with(records.table("l2_speed", "sizes"), size=16)
 MEMORY = worked.PAIR_BYTES / round(worked.bytes_in_a_clock(1e12 * L2["speed"]))
-PREDICTED = {"ALU": ALU, "wait": (1, 1, 1), "LSU": LSU}
+PREDICTED = [  # by step
+    (BEFORE, *(max(BEFORE * ALU[i] / ALU[0], LSU[i]) for i in (1, 2))),
+    (BEFORE, BEFORE, BEFORE),
+    tuple(BEFORE + work - LSU[0] for work in LSU),
+]
 MOST = 137  # clocks of the picture
 
 
@@ -55,7 +59,7 @@ def test_a_change_moves_its_unit_and_predictions_follow_from_hand_counts(pieces,
     assert clocks_drawn(drawing, "hollow")[2:] == pytest.approx([LSU[step], ALU[step]], abs=0.01)
     clock = float(drawing.select_one("rect.violet")["width"]) / time
     ticks = [each for each in drawing.select("path") if re.fullmatch(r"M\S+ \S+v25", each["d"])]
-    expected = [BEFORE * work[step] / work[0] for work in PREDICTED.values()] if step else []
+    expected = [clocks[step] for clocks in PREDICTED] if step else []
     assert [float(each["d"][1:].split()[0]) / clock for each in ticks] == pytest.approx(expected, abs=0.01)
     assert [int(each.text) for each in drawing.select("text.end.label")] == [round(clocks) for clocks in expected]
 
