@@ -183,7 +183,7 @@ def test_a_guess_stays_beside_what_came_and_the_next_run_has_its_own(open_piece,
     guess, stage = piece.get_by_role("slider"), piece.locator("svg.stage:visible")
     knob, hollow = stage.locator("circle.knob"), stage.locator("path.dashes")
     said = lambda: stage.locator("text", has_text="your guess").text_content()
-    assert guess.input_value() == str(MEASURED[2]) and said() == "drag: your guess of the time"
+    assert guess.input_value() == str(MEASURED[2]) and said().strip() == "drag: your guess of the time"
     before = hollow.evaluate("(part) => part.getBBox().width")
     for key in ("PageDown", "ArrowLeft"):
         guess.press(key)
