@@ -1,5 +1,5 @@
 // The pair's bar again: two changes of its kernel, what each theory predicts, and what came of it.
-import { nothing, svg } from "lit-html";
+import { svg } from "lit-html";
 import { drawBar, HIGH, MOST, names, SUSPECTS } from "./pair.view.js";
 import { formatNumber } from "./controls.js";
 import { clamp, path, stage, text } from "./strokes.js";
@@ -46,10 +46,12 @@ function picture(state, _, { width, elapsed }) {
     const rows = theories(state).map(({ name, clocks }, row) => {
       const y = HIGH + 12 + (row + 1) * ROW - 10;
       const out = isOut(clocks, state, seen);
-      const words = svg`<tspan class="strong">${formatNumber(clocks[step], 0)}</tspan>`;
+      const end = clocks[Math.max(step, 1)]; // at first, of the change to come
+      const words = svg`<tspan class="strong">${formatNumber(end, 0)}</tspan>`;
       return [
         text(0, y, `label ${out ? "struck" : "ink"}`, name),
-        step ? [path(`M${x(clocks[step])} ${y - 19}v25`, out ? "soft" : "ink"), text(x(clocks[step]) - 10, y, `label end ${out ? "struck" : "ink"}`, words)] : nothing,
+        path(`M${x(end)} ${y - 19}v25`, out ? "soft" : "ink"),
+        text(x(end) - 10, y, `label end ${out ? "struck" : "ink"}`, words),
       ];
     });
     return [path(`M${x(time)} ${HIGH}V${HEIGHT}`, "violet thin"), drawBar(units, time, wide), rows];
