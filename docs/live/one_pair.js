@@ -1,5 +1,6 @@
 // The bar from the top of chapter 5, for one pair: two more units fill it, one after the other.
-import { drawBar, HIGH, names, SUSPECTS, total } from "./pair.view.js";
+import { svg } from "lit-html";
+import { drawBar, HIGH, MOST, names, SUSPECTS, total } from "./pair.view.js";
 import { clamp, stage, text } from "./strokes.js";
 
 const initial = { step: 0, clocks: 124 }; // clocks of a pair, as measured
@@ -24,16 +25,23 @@ function picture(state, _, { width, elapsed }) {
   const draw = (/** @type {number} */ wide, /** @type {number} */ __, /** @type {boolean} */ paper) => [
     drawBar(units(paper ? 2 : state.step, paper ? 1 : part, wide < 600), state.clocks, wide),
     state.step || paper ? "" : text(wide / 2, HIGH - 26, "riddle paper halo middle", "What else?"),
+    paper || (state.step === 2 && part === 1) ? drawRest(state.clocks, wide) : "",
   ];
   return stage(width, says(state), draw, [HIGH, HIGH]);
+}
+
+/** What's still open. @param {number} clocks @param {number} width */
+function drawRest(clocks, width) {
+  const rest = clocks - Math.max(...units(2, 1, true).map(total));
+  return text((clocks * width) / MOST - 12, HIGH - 20, "paper halo end", svg`<tspan class="strong">${rest}</tspan> open`);
 }
 
 /** @param {State} state */
 function says({ step, clocks }) {
   const [memory, multiplying, lsu, alu] = units(2, 1, true).map(total);
   if (step === 0) return `A pair takes ${clocks} clocks. Memory fills ${memory} of them, multiplying ${multiplying}.`;
-  const sum = step === 1 ? `LSU: 4 · (11 + 11 + 2) = ${lsu} clocks.` : `ALU: 2 · 512 · 3 / 32 / 2 + 20 = ${alu} clocks.`;
-  const unbroken = sum.replace(/ ([·/+=]) /g, "\u00a0$1\u00a0"); // no line ends in it
+  const sum = step === 1 ? `LSU: 4 · (11 + 11 + 2) = ${lsu} clocks.` : `ALU: 2 · 24 + 20 = ${alu} clocks.`;
+  const unbroken = sum.replace(/ ([·+=]) /g, "\u00a0$1\u00a0"); // no line ends in it
   return `${unbroken} ${step === 1 ? "Two sums across threads, and two loads." : "Both work at once, and neither fills the bar."}`;
 }
 

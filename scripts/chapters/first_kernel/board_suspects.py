@@ -120,7 +120,7 @@ def draw_cure(board: Board) -> None:
     passes = [worked.alu_clocks(0, places) for places in words]
     said = ", ".join(f"{clocks:.0f} at {places}" for places, clocks in zip(words, passes, strict=True))
     board.step(
-        f"On the left, what a pair takes by hand: the sums {worked.LSU_CLOCKS} clocks, however many words, the passes "
+        f"On the left, what a pair takes by hand: the door {worked.LSU_CLOCKS} clocks, however many words, the passes "
         f"{said} words. Below, the measured clocks of a pair, each step on the axis twice the words: level up to "
         f"{2 * SHORT} words, then rising to {a_pair_in_a_long_row()} as much at {LONG}. On the right, today "
         f"{one_key:.0f} ms; N programs times N pairs times N places is N cubed; many keys, chapter 6, {blocks:.0f}; no "
@@ -131,7 +131,7 @@ def draw_cure(board: Board) -> None:
     for x, places in zip(xs, words, strict=True):
         board.write(x, 16, str(places), 0.75)
     board.line((14, 27), (200, 27))
-    board.write(14, 40, "sums", 0.85, at="left")
+    board.write(14, 40, "door", 0.85, at="left")
     board.write(14, 62, "passes", 0.85, at="left")
     board.write(xs[0], 40, str(worked.LSU_CLOCKS), 0.85)
     board.write(xs[0], 62, f"{passes[0]:.0f}", 0.85)

@@ -12,7 +12,7 @@ TREE_YS, COUNTS_X = (34, 87, 125, 163), 232  # the levels of a sum, and where th
 WALL_X = 366  # the load-store unit is a gap in it
 NAMES_X, BARS_X, CLOCK_WIDTH = 14, 146, 1.1  # a form's name, its bars, and the pixels of a clock
 FORM_YS, BAR_GAP = (24, 80, 136, 192), 16  # of each form's first bar; from one to the next
-COUNT_X, COUNT_Y, COUNT_GAP = 364, 24, 21  # how the passes' clocks are worked out, line by line
+COUNT_X, COUNT_Y, COUNT_GAP = 364, 18, 17  # how the passes' clocks are worked out, line by line
 
 
 def draw_program(board: Board) -> None:
@@ -42,7 +42,7 @@ def draw_program(board: Board) -> None:
         board.box(LEFT, shared - 10, right - LEFT, 20, f"shared: {warps} in", 0.8)
     with board.withhold():
         board.line((LEFT, (shared + added) / 2), (right, (shared + added) / 2), dashed=True)
-        board.write(right + 4, (shared + added) / 2, "barrier", 0.75, at="left")
+        board.write(150, added - 5, "barrier", 0.75)
         board.arrow(middles[0], shared + 11, middles[0], added - 11)
         board.box(LEFT, added - 10, 74, 20, f"adds {warps}", 0.8)
     with board.withhold():
@@ -139,8 +139,9 @@ def draw_changed_work(board: Board) -> None:
     board.step(
         f"Bars on one scale: time, LSU, ALU. The kernel: {times[4, 'as_taught']:.0f}, {worked.LSU_CLOCKS}, {alu[0]}; "
         f"on the right how its passes are worked out. Below, a cheaper pass, k += HEAD_DIM: {times[4, 'cheaper']:.0f}, "
-        f"{worked.LSU_CLOCKS}, {alu[1]}. With one more load, + {more}: {longer:.0f}, {worked.LSU_CLOCKS + more}. And "
-        f"the kernel with one warp: {times[1, 'as_taught']:.0f}, {lsu}, {alu[2]}."
+        f"{worked.LSU_CLOCKS}, {alu[1]}. With one more load, + {more}: {longer:.0f}, {worked.LSU_CLOCKS + more}, "
+        f"{worked.cheaper_alu_clocks(4) + more:.0f}. And the kernel with one warp: {times[1, 'as_taught']:.0f}, {lsu}, "
+        f"{alu[2]}."
     )
     board.erase(keep=STAYS)
     kernel, cheaper, loads, alone = FORM_YS
@@ -153,7 +154,7 @@ def draw_changed_work(board: Board) -> None:
     with board.withhold():
         board.write(NAMES_X, cheaper, "cheaper", 0.85, at="left")
         board.write(NAMES_X, cheaper + 20, "pass", 0.85, at="left")
-        board.write(470, cheaper + 92, "k += HEAD_DIM", 0.75, at="right")
+        board.write(470, cheaper + 46, "k += HEAD_DIM", 0.75, at="right")
         draw_unit(board, cheaper, "LSU", worked.LSU_CLOCKS)
         draw_unit(board, cheaper, "ALU", worked.cheaper_alu_clocks(4), alu[1])
     with board.withhold():
@@ -161,9 +162,8 @@ def draw_changed_work(board: Board) -> None:
     with board.withhold():
         board.write(NAMES_X, loads, "and one", 0.85, at="left")
         board.write(NAMES_X, loads + 20, "more load", 0.85, at="left")
-        draw_unit(
-            board, loads, "LSU", worked.LSU_CLOCKS + more, f"{worked.LSU_CLOCKS} + {more} = {worked.LSU_CLOCKS + more}"
-        )
+        for unit, before in (("LSU", worked.LSU_CLOCKS), ("ALU", round(worked.cheaper_alu_clocks(4)))):
+            draw_unit(board, loads, unit, before + more, f"{before} + {more} = {before + more}")
     with board.withhold():
         draw_time(board, loads, longer)
     with board.withhold():

@@ -61,7 +61,7 @@ SENTENCES = [
     ("where_time_goes", {"tried": "multiplying,memory"}, "8 ms of 64. So it’s neither."),
     ("one_pair", {}, "A pair takes 124 clocks. Memory fills 16 of them, multiplying 2."),
     ("one_pair", {"step": 1}, "= 96 clocks. Two sums across threads, and two loads."),
-    ("one_pair", {"step": 2}, "/ 32 / 2 + 20 = 68 clocks. Both work at once, and neither fills the bar."),
+    ("one_pair", {"step": 2}, "+ 20 = 68 clocks. Both work at once, and neither fills the bar."),
     ("theories", {}, "Three theories say why. Which will hold?"),
     ("theories", {"step": 1}, "The ALU has 44 clocks, not 68, and a pair takes 124. So it isn’t the ALU."),
     ("theories", {"step": 2}, "135 clocks. So programs don’t just wait: it’s the LSU."),
