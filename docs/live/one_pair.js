@@ -1,6 +1,6 @@
 // The bar from the top of chapter 5, for one pair: two more units fill it, one after the other.
 import { svg } from "lit-html";
-import { drawBar, HIGH, MOST, names, SUSPECTS, total } from "./pair.view.js";
+import { drawBar, HIGH, MOST, names, suspects, total } from "./pair.view.js";
 import { clamp, stage, text } from "./strokes.js";
 
 const initial = { step: 0, clocks: 124 }; // clocks of a pair, as measured
@@ -13,7 +13,7 @@ function units(step, part, small) {
   const [lsu, alu] = names(small);
   const there = (/** @type {number} */ since) => (step > since ? 1 : step === since ? part : 0);
   return [
-    ...SUSPECTS,
+    ...suspects(small),
     { name: lsu, parts: [[4, ""], [44, "tl.sum"], [4, ""], [44, "tl.sum"]], there: there(1) },
     { name: alu, parts: [[24, "tl.where"], [24, "tl.where"], [20, "loops"]], there: there(2) },
   ];
@@ -38,8 +38,8 @@ function drawRest(clocks, width) {
 
 /** @param {State} state */
 function says({ step, clocks }) {
-  const [memory, multiplying, lsu, alu] = units(2, 1, true).map(total);
-  if (step === 0) return `A pair takes ${clocks} clocks. Memory fills ${memory} of them, multiplying ${multiplying}.`;
+  const [memory, fp32, lsu, alu] = units(2, 1, true).map(total);
+  if (step === 0) return `A pair takes ${clocks} clocks. Memory fills ${memory}, the FP32 units ${fp32}, and 2 of these multiply.`;
   const sum = step === 1 ? `LSU: 4 · (11 + 11 + 2) = ${lsu} clocks.` : `ALU: 2 · 24 + 20 = ${alu} clocks.`;
   const unbroken = sum.replace(/ ([·+=]) /g, "\u00a0$1\u00a0"); // no line ends in it
   return `${unbroken} ${step === 1 ? "Two sums across threads, and two loads." : "Both work at once, and neither fills the bar."}`;

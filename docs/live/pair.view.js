@@ -13,10 +13,10 @@ const OUT = 4; // by which what is hollow begins left of the picture, which hide
  * @typedef {{name: string, parts: [number, string][], there: number, before?: number}} Unit
  */
 
-/** The two that the page begins with. @type {Unit[]} */
-export const SUSPECTS = [
-  { name: "memory", parts: [[16, ""]], there: 1 },
-  { name: "multiplying", parts: [[2, ""]], there: 1 },
+/** The two that the page begins with; FP32 units do more than the products. @param {boolean} small @returns {Unit[]} */
+export const suspects = (small) => [
+  { name: small ? "memory" : "memory, at most", parts: [[16, ""]], there: 1 },
+  { name: small ? "FP32" : "multiplying 2, FP32 in all", parts: [[2, ""], [22, ""]], there: 1 },
 ];
 
 /** @param {Unit} unit */

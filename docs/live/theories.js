@@ -1,6 +1,6 @@
 // The pair's bar again: two changes of its kernel, what each theory predicts, and what came of it.
 import { svg } from "lit-html";
-import { drawBar, HIGH, MOST, names, SUSPECTS } from "./pair.view.js";
+import { drawBar, HIGH, MOST, names, suspects } from "./pair.view.js";
 import { formatNumber } from "./controls.js";
 import { clamp, path, stage, text } from "./strokes.js";
 
@@ -37,7 +37,7 @@ function picture(state, _, { width, elapsed }) {
     const [lsu, alu, time] = step ? [between(LSU, first), between(ALU, first), between(times(state), second)] : [LSU[0], ALU[0], state.before];
     const [nameLsu, nameAlu] = names(wide < 600);
     const units = [
-      ...SUSPECTS,
+      ...suspects(wide < 600),
       { name: nameLsu, parts: /** @type {[number, string][]} */ ([[lsu, ""]]), there: 1, before: LSU[0] },
       { name: nameAlu, parts: /** @type {[number, string][]} */ ([[alu, ""]]), there: 1, before: ALU[0] },
     ];
@@ -64,7 +64,7 @@ function picture(state, _, { width, elapsed }) {
 function says({ step, before, cheaper, more }) {
   if (step === 0) return `A pair takes ${before} clocks. Three theories say why. Which will hold?`;
   if (step === 1) return `The ALU has ${ALU[1]} clocks, not ${ALU[0]}, and a pair takes ${cheaper}. So it isn’t the ALU.`;
-  return `${more} clocks. So programs don’t just wait: it’s the LSU.`;
+  return `${more} clocks, and it was ${cheaper}. So programs don’t just wait. Only the LSU is left.`;
 }
 
 /** @type {import("./frame.js").Piece<State>} */
