@@ -1,11 +1,10 @@
 // The clocks of a pair as one bar: in it, hollow, what each unit works. What no unit explains is hatched.
 import { nothing, svg } from "lit-html";
-import { group, path, rect, text } from "./strokes.js";
+import { group, hatch, path, rect, text } from "./strokes.js";
 
 export const MOST = 137; // clocks, as wide as the picture
 const [LANE, GAP] = [36, 6]; // pixels: of a unit's bar, and around it
 export const HIGH = 4 * (LANE + GAP) + GAP; // of the bar
-const HATCH = 14; // pixels from line to line
 const OUT = 4; // by which what is hollow begins left of the picture, which hides its edge there
 
 /**
@@ -22,16 +21,6 @@ export const suspects = (small) => [
 /** @param {Unit} unit */
 export const total = ({ parts }) => parts.reduce((sum, [clocks]) => sum + clocks, 0);
 
-/** Slanted lines from one place to another, over the whole height. @param {number} left @param {number} right */
-function hatch(left, right) {
-  const lines = Array.from({ length: Math.ceil((right + HIGH) / HATCH) }, (_, i) => {
-    const foot = (i + 1) * HATCH - HIGH;
-    const [from, to] = [Math.max(foot, left), Math.min(foot + HIGH, right)];
-    return to > from ? `M${from} ${HIGH + foot - from}L${to} ${HIGH + foot - to}` : "";
-  });
-  return lines.join("");
-}
-
 /**
  * The bar, which takes so many clocks, with its units.
  * @param {Unit[]} units @param {number} clocks @param {number} width
@@ -42,7 +31,7 @@ export function drawBar(units, clocks, width) {
   return [
     rect(0, 0, width, HIGH, "track"),
     rect(0, 0, clocks * clock, HIGH, "violet"),
-    path(hatch(known * clock, clocks * clock), "paper thin", 0.4),
+    path(hatch(known * clock, clocks * clock, 0, HIGH), "paper thin", 0.4),
     units.map((unit, lane) => drawUnit(unit, GAP + lane * (LANE + GAP), clock)),
     text(clocks * clock - 12, GAP + LANE + GAP + LANE / 2 - 8, "total paper halo end", svg`<tspan class="strong">${Math.round(clocks)}</tspan> clocks`),
   ];

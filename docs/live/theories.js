@@ -38,7 +38,7 @@ function picture(state, _, { width, elapsed }) {
     const [nameLsu, nameAlu] = names(wide < 600);
     const units = [
       ...suspects(wide < 600),
-      { name: nameLsu, parts: /** @type {[number, string][]} */ ([[lsu, ""]]), there: 1, before: LSU[0] },
+      { name: nameLsu, parts: /** @type {[number, string][]} */ ([[lsu, ""]]), there: 1 },
       { name: nameAlu, parts: /** @type {[number, string][]} */ ([[alu, ""]]), there: 1, before: ALU[0] },
     ];
     const seen = second === 1 ? step : step - 1; // the last measurement that's there

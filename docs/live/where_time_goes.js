@@ -2,7 +2,7 @@
 import { html, svg } from "lit-html";
 import { billions, gigabytes, times } from "./where_time_goes.model.js";
 import { formatNumber, oneOf } from "./controls.js";
-import { path, rect, stage, text } from "./strokes.js";
+import { hatch, path, rect, stage, text } from "./strokes.js";
 
 // In milliseconds and TB/s, as measured; tried: which suspects, the newest last.
 const initial = { kernel: 63.9, pytorch: 0.545, l2: 8.47, tried: "" };
@@ -10,7 +10,6 @@ const [LANE, GAP] = [40, 8]; // the kernel's bar has two lanes, and this around 
 const HIGH = 2 * LANE + 3 * GAP; // of both bars
 const NAME = 28; // above each bar
 const TOP = NAME + HIGH + 20 + NAME; // of the kernel's
-const HATCH = 14; // from line to line
 const OUT = 4; // pixels by which what is hollow begins left of the picture, which hides its edge there
 
 /** @typedef {typeof initial} State */
@@ -23,16 +22,6 @@ const tried = ({ tried }) => tried.split(",").filter(Boolean).map((name) => oneO
 const isSolved = (tried) => Object.keys(SUSPECTS).every((name) => tried.includes(name));
 const ms = (/** @type {number} */ time) => `${time.toFixed(time < 1 ? 2 : 1)} ms`;
 const ratio = (/** @type {State} */ { kernel, pytorch }) => `${Math.round(kernel / pytorch)} times as long`;
-
-/** Slanted lines all over the bar. @param {number} width */
-function hatch(width) {
-  const lines = Array.from({ length: Math.ceil((width + HIGH) / HATCH) }, (_, i) => {
-    const foot = (i + 1) * HATCH - HIGH;
-    const [from, to] = [Math.max(foot, 0), Math.min(foot + HIGH, width)];
-    return to > from ? `M${from} ${TOP + HIGH + foot - from}L${to} ${TOP + HIGH + foot - to}` : "";
-  });
-  return lines.join("");
-}
 
 /** @param {State} state @param {string[]} tried @param {number} width */
 function draw(state, tried, width) {
@@ -57,7 +46,7 @@ function draw(state, tried, width) {
     text(0, TOP - 12, "ink", named("this kernel", kernel)),
     text(width, TOP - 12, "violet factor end", ratio(state)),
     rect(0, TOP, width, HIGH, "violet"),
-    path(hatch(width), "paper thin moves", open ? 0.4 : 0),
+    path(hatch(0, width, TOP, HIGH), "paper thin moves", open ? 0.4 : 0),
     rect(0, TOP, known, HIGH, "violet known moves"),
     text(x, TOP + HIGH / 2 + 7, `question paper moves ${anchor}`, "What fills it?", Number(!open)),
     text(x, TOP + HIGH / 2 + (width < 600 ? 10 : 16), `riddle paper halo moves ${anchor}`, "What else?", Number(open)),

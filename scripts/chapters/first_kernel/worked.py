@@ -21,7 +21,6 @@ GRID_TEXTS, GRID_HEADS, GRID_WORDS = 2, 2, 3  # a grid of programs for those who
 PROGRAM_ID = 7  # of this grid
 WARPS, LANES = 4, 32
 BYTES = 2  # of a number
-BUDGET = 1.5  # times PyTorch's error, of a head
 SUM_STEPS = (5, 2, 2, 2)  # a warp's instructions: shuffles, shared memory, shuffles of four sums, shared memory
 LSU_INSTRUCTIONS = 2 * sum(SUM_STEPS) + 2  # in a pair: two sums, and a load of the key and of the value
 LSU_CLOCKS = LSU_INSTRUCTIONS * WARPS  # it starts at best one in a clock

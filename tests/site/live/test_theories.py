@@ -33,7 +33,7 @@ def stage(pieces, name: str, step: int, size: str = "wide"):
 
 def clocks_drawn(drawing, look: str) -> list[float]:
     """Where each bar of that look ends; what is hollow has a line around it, half of it outside."""
-    clock = float(drawing["viewbox" if drawing.has_attr("viewbox") else "viewBox"].split()[2]) / MOST
+    clock = float(drawing["viewbox"].split()[2]) / MOST
     line = 1 if look == "hollow" else 0
     return [(float(bar["x"]) + float(bar["width"]) + line) / clock for bar in drawing.select(f"rect.{look}")]
 
@@ -49,9 +49,11 @@ def test_each_unit_fills_what_a_hand_counts_and_the_bar_is_what_was_measured(pie
         rest = [BEFORE - worked.LSU_CLOCKS] if there == 4 else []
         said = [int(n) for n in re.findall(r"\b\d+", words.replace("multiplying 2", ""))]
         assert said == [*units[:there], BEFORE, *rest]
+        hatched = [float(x) for x in re.findall(r"[ML]([\d.]+) ", drawing.select_one("path.paper.thin")["d"])]
+        clock = float(drawing.select_one("rect.violet")["width"]) / BEFORE
+        assert (min(hatched) / clock, max(hatched) / clock) == pytest.approx((max(units[:there]), BEFORE), abs=0.01)
     load, total, one_pass = worked.WARPS, worked.WARPS * sum(worked.SUM_STEPS), worked.alu_clocks(0) / 2
     parts = [float(re.match(r"M(\S+)", each["d"])[1]) for each in drawing.select("path.paper:not(.thin)")]
-    clock = float(drawing.select_one("rect.violet")["width"]) / BEFORE
     starts = [worked.FP32_CLOCKS, load, load + total, 2 * load + total, one_pass, 2 * one_pass]
     assert [part / clock for part in parts] == pytest.approx(starts, abs=0.01)
 
