@@ -5,6 +5,7 @@ import { group, hatch, path, rect, text } from "./strokes.js";
 export const MOST = 137; // clocks, as wide as the picture
 const [LANE, GAP] = [36, 6]; // pixels: of a unit's bar, and around it
 export const HIGH = 4 * (LANE + GAP) + GAP; // of the bar
+const ROOM = 900; // pixels, from which there's room for what a unit's work is for
 const OUT = 4; // by which what is hollow begins left of the picture, which hides its edge there
 
 /**
@@ -12,10 +13,10 @@ const OUT = 4; // by which what is hollow begins left of the picture, which hide
  * @typedef {{name: string, parts: [number, string][], there: number, before?: number}} Unit
  */
 
-/** The two that the page begins with; FP32 units do more than the products. @param {boolean} small @returns {Unit[]} */
-export const suspects = (small) => [
-  { name: small ? "memory" : "memory, at most", parts: [[16, ""]], there: 1 },
-  { name: small ? "FP32" : "multiplying 2, FP32 in all", parts: [[2, ""], [22, ""]], there: 1 },
+/** The two that the page begins with; FP32 units do more than the products. @param {number} width @returns {Unit[]} */
+export const suspects = (width) => [
+  { name: width < ROOM ? "memory" : "memory, at most", parts: [[16, ""]], there: 1 },
+  { name: width < ROOM ? "FP32" : "multiplying 2, FP32 in all", parts: [[2, ""], [22, ""]], there: 1 },
 ];
 
 /** @param {Unit} unit */
@@ -61,5 +62,5 @@ function drawUnit(unit, y, clock) {
   ];
 }
 
-/** The load-store unit's work and the ALU's, on a phone without what they're for. @param {boolean} small */
-export const names = (small) => (small ? ["LSU", "ALU"] : ["loads and sums, LSU", "passes and loops, ALU"]);
+/** The load-store unit's work and the ALU's, in little room without what they're for. @param {number} width */
+export const names = (width) => (width < ROOM ? ["LSU", "ALU"] : ["loads and sums, LSU", "passes and loops, ALU"]);

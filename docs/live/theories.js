@@ -35,9 +35,9 @@ function picture(state, _, { width, elapsed }) {
     const [first, second] = paper || !step ? [1, 1] : [eased(0), eased(1)];
     const between = (/** @type {number[]} */ all, /** @type {number} */ part) => all[step - 1] + part * (all[step] - all[step - 1]);
     const [lsu, alu, time] = step ? [between(LSU, first), between(ALU, first), between(times(state), second)] : [LSU[0], ALU[0], state.before];
-    const [nameLsu, nameAlu] = names(wide < 600);
+    const [nameLsu, nameAlu] = names(wide);
     const units = [
-      ...suspects(wide < 600),
+      ...suspects(wide),
       { name: nameLsu, parts: /** @type {[number, string][]} */ ([[lsu, ""]]), there: 1 },
       { name: nameAlu, parts: /** @type {[number, string][]} */ ([[alu, ""]]), there: 1, before: ALU[0] },
     ];
