@@ -32,16 +32,11 @@ def drive_merge_rows():
     yield from (out, lse)
 
 
-def drive_moving_pointers():
-    from kernels.bench.microbenchmarks.moving_pointers import four_warps
+def drive_ablation():
+    from kernels.bench.microbenchmarks.ablation import BY_LEFT_OUT
 
-    yield four_warps(*torch.randn(3, 1, 2, 5, 16))
-
-
-def drive_more_loads():
-    from kernels.bench.microbenchmarks.more_loads import two_more
-
-    yield two_more(*torch.randn(3, 1, 2, 5, 64))
+    for form in BY_LEFT_OUT.values():
+        yield form(*torch.randn(3, 1, 2, 5, 16))
 
 
 def drive_strided_read():
@@ -209,8 +204,7 @@ DRIVERS = {
     drive_kv_cache: ["serving/append.py"],
     drive_decode: ["serving/decode_kernel.py"],
     drive_merge_rows: ["parallel/merge_rows.py"],
-    drive_moving_pointers: ["bench/microbenchmarks/moving_pointers.py"],
-    drive_more_loads: ["bench/microbenchmarks/more_loads.py"],
+    drive_ablation: ["bench/microbenchmarks/ablation.py"],
     drive_strided_read: ["bench/microbenchmarks/strided_read.py"],
     drive_repeated_read: ["bench/microbenchmarks/repeated_read.py"],
 }
@@ -219,7 +213,6 @@ LOOPS = [
     for driver, names in DRIVERS.items()
     for name in names
     for line in loops_of(KERNELS / name)
-    if "(MORE)" not in (KERNELS / name).read_text(encoding="utf-8").splitlines()[line - 1]  # unneeded loads
 ]
 
 
