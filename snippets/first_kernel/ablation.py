@@ -50,8 +50,8 @@ for shape in settings if on_gpu else ():
     rounds = time_in_rounds(forms, count=30)
     for name in BY_LEFT_OUT:
         found = [sorted(rounds[name])[15], *ratio(rounds[name], rounds["nothing"])]
-        found = [float(f"{x:.4g}") for x in found]
-        times.add(n=shape[2], left_out=name, **dict(zip(times.columns[2:], found, strict=True)))
+        row = [shape[2], name, *(float(f"{x:.4g}") for x in found)]
+        times.add(**dict(zip(times.columns, row, strict=True)))
 times.show() if on_gpu else print("No GPU here, so no times.")
 
 # %% [markdown]
