@@ -17,7 +17,7 @@ from scripts.chapters.first_kernel.board_suspects import (
     draw_pairs,
     draw_slow,
 )
-from scripts.chapters.first_kernel.board_units import draw_changed_work, draw_load_store_unit, draw_program
+from scripts.chapters.first_kernel.board_units import draw_ablation, draw_load_store_unit, draw_program
 from scripts.chapters.first_kernel.worked import (
     BLOCK,
     LENGTH,
@@ -52,7 +52,7 @@ def board() -> Board:
         draw_pairs,
         draw_program,
         draw_load_store_unit,
-        draw_changed_work,
+        draw_ablation,
         draw_cure,
     ):
         step(board)

@@ -1,4 +1,4 @@
-"""Board 5's units: how threads talk, what a pair takes the LSU and the ALU, and what happens if that changes."""
+"""Board 5's units: how threads talk, what a pair takes the LSU and the ALU, and what happens without a part of it."""
 
 from __future__ import annotations
 
@@ -110,70 +110,39 @@ def queue_y(warp: int) -> float:
     return 55 + 34 * warp
 
 
-def measured_clocks() -> dict[tuple[int, str], float]:
-    """For how many clocks of an SM a pair takes, by the warps of a program and its pass, at 512 words."""
-    rows = [row for row in records.table("cheaper_passes", "clocks") if row["n"] == worked.SHAPE[-1]]
-    return {(row["warps"], row["form"]): row["all"] for row in rows}
+def measured_clocks() -> dict[str, float]:
+    """For how many clocks of an SM a pair takes, by what's left out, at 512 words."""
+    rows = records.table("ablation", "clocks")
+    return {row["left_out"]: row["all"] for row in rows if row["n"] == worked.SHAPE[-1]}
 
 
-def clocks_with_one_more_load() -> float:
-    """The same with the cheaper pass, four warps and one more load in each loop."""
-    (clocks,) = [row["all"] for row in records.table("more_loads", "clocks") if row["more"] == 1]
-    return clocks
-
-
-def draw_changed_work(board: Board) -> None:
+def draw_ablation(board: Board) -> None:
     """Four forms of the kernel, one below the other: each with the bars of its time and of two units."""
-    times, within, one = measured_clocks(), worked.SUM_STEPS[0], worked.load_store_clocks(1)
-    passes, cheaper_passes = worked.alu_clocks(0), worked.alu_clocks(0, instructions=worked.CHEAPER_PLACE_INSTRUCTIONS)
-    more, longer = 2 * worked.WARPS, clocks_with_one_more_load()
-    alu = [
-        f"{part:.0f} + {whole - part:.0f} = {whole:.0f}"
-        for part, whole in (
-            (passes, worked.alu_clocks(4)),
-            (cheaper_passes, worked.cheaper_alu_clocks(4)),
-            (passes, worked.alu_clocks(1)),
-        )
-    ]
-    lsu = f"{within} + {within} + 2 = {one}"
+    times, lsu, alu = measured_clocks(), worked.LSU_CLOCKS, round(worked.alu_clocks(worked.WARPS))
+    passes, loads = round(worked.alu_clocks(0)), worked.LOAD_CLOCKS
+    loops = alu - passes
+    summed, forms = f"{passes} + {loops} = {alu}", {
+        "passes": ("no passes", lsu, loops), "sums": ("no sums", loads, alu), "both": ("neither", loads, loops)
+    }  # fmt: skip
+    said = "; ".join(f"{name}, {times[part]:.0f}, {own}, {other}" for part, (name, own, other) in forms.items())
     board.step(
-        f"Bars on one scale: time, LSU, ALU. The kernel: {times[4, 'as_taught']:.0f}, {worked.LSU_CLOCKS}, {alu[0]}; "
-        f"on the right how its passes are worked out. Below, a cheaper pass, k += HEAD_DIM: {times[4, 'cheaper']:.0f}, "
-        f"{worked.LSU_CLOCKS}, {alu[1]}. With one more load, + {more}: {longer:.0f}, {worked.LSU_CLOCKS + more}, "
-        f"{worked.cheaper_alu_clocks(4) + more:.0f}. And the kernel with one warp: {times[1, 'as_taught']:.0f}, {lsu}, "
-        f"{alu[2]}."
+        f"Bars on one scale: time, LSU, ALU. The kernel: {times['nothing']:.0f}, {lsu}, {summed}; on the right how its "
+        f"passes are worked out. Below: {said}."
     )
     board.erase(keep=STAYS)
-    kernel, cheaper, loads, alone = FORM_YS
-    board.write(NAMES_X, kernel, "the kernel", 0.85, at="left")
-    draw_time(board, kernel, times[4, "as_taught"])
-    draw_unit(board, kernel, "LSU", worked.LSU_CLOCKS)
+    board.write(NAMES_X, FORM_YS[0], "the kernel", 0.85, at="left")
+    draw_time(board, FORM_YS[0], times["nothing"])
+    draw_unit(board, FORM_YS[0], "LSU", lsu)
     draw_count(board, passes)
     with board.withhold():
-        draw_unit(board, kernel, "ALU", worked.alu_clocks(4), alu[0])
-    with board.withhold():
-        board.write(NAMES_X, cheaper, "cheaper", 0.85, at="left")
-        board.write(NAMES_X, cheaper + 20, "pass", 0.85, at="left")
-        board.write(470, cheaper + 46, "k += HEAD_DIM", 0.75, at="right")
-        draw_unit(board, cheaper, "LSU", worked.LSU_CLOCKS)
-        draw_unit(board, cheaper, "ALU", worked.cheaper_alu_clocks(4), alu[1])
-    with board.withhold():
-        draw_time(board, cheaper, times[4, "cheaper"])
-    with board.withhold():
-        board.write(NAMES_X, loads, "and one", 0.85, at="left")
-        board.write(NAMES_X, loads + 20, "more load", 0.85, at="left")
-        for unit, before in (("LSU", worked.LSU_CLOCKS), ("ALU", round(worked.cheaper_alu_clocks(4)))):
-            draw_unit(board, loads, unit, before + more, f"{before} + {more} = {before + more}")
-    with board.withhold():
-        draw_time(board, loads, longer)
-    with board.withhold():
-        board.write(NAMES_X, alone, "the kernel,", 0.85, at="left")
-        board.write(NAMES_X, alone + 20, "1 warp", 0.85, at="left")
-        draw_unit(board, alone, "LSU", one, lsu)
-    with board.withhold():
-        draw_unit(board, alone, "ALU", worked.alu_clocks(1), alu[2])
-    with board.withhold():
-        draw_time(board, alone, times[1, "as_taught"])
+        draw_unit(board, FORM_YS[0], "ALU", alu, summed)
+    for y, (part, (name, own, other)) in zip(FORM_YS[1:], forms.items(), strict=True):
+        with board.withhold():
+            board.write(NAMES_X, y, name, 0.85, at="left")
+            draw_unit(board, y, "LSU", own)
+            draw_unit(board, y, "ALU", other)
+        with board.withhold():
+            draw_time(board, y, times[part])
 
 
 def draw_count(board: Board, passes: float) -> None:

@@ -24,10 +24,9 @@ BYTES = 2  # of a number
 SUM_STEPS = (5, 2, 2, 2)  # a warp's instructions: shuffles, shared memory, shuffles of four sums, shared memory
 LSU_INSTRUCTIONS = 2 * sum(SUM_STEPS) + 2  # in a pair: two sums, and a load of the key and of the value
 LSU_CLOCKS = LSU_INSTRUCTIONS * WARPS  # it starts at best one in a clock
+LOAD_CLOCKS = 2 * WARPS  # of them
 PLACE_INSTRUCTIONS, LOOP_INSTRUCTIONS = 3, 10  # for the ALU: for each place of the row; of a warp's loops and addresses
 ALU_PER_CLOCK = 2  # instructions that it starts
-CHEAPER_PLACE_INSTRUCTIONS = 2  # if a pointer moves on from key to key, so that a key's number has 32 bits
-CHEAPER_LOOP_INSTRUCTIONS = {4: 6, 1: 10}  # by the warps of a program, as the profiler counts
 HEAD_DIM, FP32_FLOP_PER_CLOCK = 128, 256  # of a key or a value; in a clock and SM, of the FP32 units
 PAIR_FLOP = 4 * HEAD_DIM  # each number of key and value is multiplied and added
 PAIR_BYTES = 2 * HEAD_DIM * BYTES  # of a key and a value
@@ -125,13 +124,6 @@ def load_store_clocks(warps: int, head_dim: int = HEAD_DIM) -> int:
     return warps * (instructions(holders) + instructions(warps) + 2)
 
 
-def alu_clocks(
-    warps: int, places: int = SHAPE[-1], instructions: int = PLACE_INSTRUCTIONS, loops: int = LOOP_INSTRUCTIONS
-) -> float:
+def alu_clocks(warps: int, places: int = SHAPE[-1]) -> float:
     """Returns for how many clocks a pair takes the ALU: two passes over the row, each warp's loops and addresses."""
-    return (2 * places * instructions / LANES + warps * loops) / ALU_PER_CLOCK
-
-
-def cheaper_alu_clocks(warps: int) -> float:
-    """Returns the same with the cheaper pass."""
-    return alu_clocks(warps, instructions=CHEAPER_PLACE_INSTRUCTIONS, loops=CHEAPER_LOOP_INSTRUCTIONS[warps])
+    return (2 * places * PLACE_INSTRUCTIONS / LANES + warps * LOOP_INSTRUCTIONS) / ALU_PER_CLOCK

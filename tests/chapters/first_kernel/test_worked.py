@@ -83,47 +83,6 @@ def test_a_pair_takes_as_long_with_four_warps_as_the_chapter_says():
     assert worked.load_store_clocks(worked.WARPS) == worked.LSU_CLOCKS
 
 
-def test_a_profiler_counts_what_is_left_to_do():
-    """A cheaper pass takes work from the ALU, one warp takes it from the LSU, and time follows the busiest."""
-    rows = {
-        (row["warps"], row["form"]): row for row in plot.rows_with(records.table("cheaper_passes", "clocks"), n=512)
-    }
-    for (warps, form), row in rows.items():
-        alu = worked.cheaper_alu_clocks(warps) if form == "cheaper" else worked.alu_clocks(warps)
-        assert alu == pytest.approx(row["alu"], rel=0.03)
-        assert worked.load_store_clocks(warps) == pytest.approx(row["lsu"], rel=0.01)
-    times = {setting: round(row["all"]) for setting, row in rows.items()}
-    four, four_cheaper, one, one_cheaper = (times[w, f] for w in (4, 1) for f in ("as_taught", "cheaper"))
-    assert four_cheaper == four  # as said, without a tolerance
-    assert one < four / 2 and worked.alu_clocks(1) == pytest.approx(one, rel=0.07)  # "the longest bar predicts"
-    assert one_cheaper < 0.9 * one
-    issue = [rows[4, form]["issue"] for form in ("cheaper", "as_taught")]
-    assert issue[0] / issue[1] == pytest.approx(7 / 8, abs=0.01)
-    (before,) = plot.rows_with(records.table("what_limits", "clocks"), n=512, warps=4, head_dim=worked.HEAD_DIM)
-    assert round(before["all"]) == four  # two steps of the board have the one, two the other
-
-
-def test_the_room_derives_the_cheaper_passes_clocks_as_they_are_worked_out():
-    passes = worked.alu_clocks(0, instructions=worked.CHEAPER_PLACE_INSTRUCTIONS)
-    alu, loops = worked.cheaper_alu_clocks(4), worked.CHEAPER_LOOP_INSTRUCTIONS[4]
-    counted = (
-        f"4 · {loops} / {worked.ALU_PER_CLOCK} = {alu - passes:.0f}, and {passes:.0f} + {alu - passes:.0f} = {alu:.0f}."
-    )
-    assert f"a warp's ten become six: {counted}" in SHEET.read_text(encoding="utf-8")
-    assert (worked.LOOP_INSTRUCTIONS, loops) == (10, 6)
-
-
-def test_one_more_load_in_each_loop_costs_as_many_clocks_and_a_few_more():
-    before, after, _ = records.table("more_loads", "clocks")
-    more = 2 * worked.WARPS
-    for row, clocks in ((before, worked.LSU_CLOCKS), (after, worked.LSU_CLOCKS + more)):
-        assert clocks == pytest.approx(row["lsu"], rel=0.01)
-        assert row["lsu"] / row["all"] == pytest.approx(3 / 4, abs=0.03)  # if asked
-    assert more < round(after["all"]) - round(before["all"]) < 1.5 * more and 10 < after["all"] - before["all"] < 11
-    (cheaper,) = plot.rows_with(records.table("cheaper_passes", "clocks"), n=512, warps=4, form="cheaper")
-    assert round(cheaper["all"]) == round(before["all"])  # the board has the one, the speech the other
-
-
 def test_somewhere_past_1024_words_the_alu_is_the_busiest():
     table = plot.rows_with(records.table("what_limits", "clocks"), head_dim=64, warps=worked.WARPS)
     rows = {row["n"]: {unit: row[unit] for unit in ("lsu", "data_path", "alu", "issue")} for row in table}

@@ -6,7 +6,6 @@ from tests.site.live import (
     oracle_attention,
     oracle_cost,
     oracle_formats,
-    oracle_load_store_unit,
     oracle_machine,
     oracle_one_head,
     oracle_where_time_goes,
@@ -19,7 +18,6 @@ CHECKS = [
     *oracle_formats.CHECKS,
     *oracle_one_head.CHECKS,
     *oracle_machine.CHECKS,
-    *oracle_load_store_unit.CHECKS,
     *oracle_where_time_goes.CHECKS,
 ]
 each_check = pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.call)

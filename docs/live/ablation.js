@@ -1,0 +1,118 @@
+// A pair with parts of its two loops left out: the reader guesses how long it then takes, and sees what was measured.
+import { html, nothing, svg } from "lit-html";
+import { grip, parseNumbers } from "./controls.js";
+import { path, rect, stage, text } from "./strokes.js";
+
+// In clocks, as words of a text: the guesses of all rows but the first, 0 where there's none, and the measured.
+const initial = { step: 0, guesses: "0 0 0", measured: "124 131 67 20" };
+const PARTS = ["loads", "sums", "passes"];
+/** From row to row: what's left out, in words, and which parts these are. @type {[string, string[]][]} */
+const ROWS = [["nothing", []], ["the passes", ["passes"]], ["the sums", ["sums"]], ["both", ["sums", "passes"]]];
+const LAST = ROWS.length - 1;
+const [MOST, NEAR] = [160, 3]; // clocks: of the scale, and by which a guess may miss and still be right on
+const [ROW, WORDS, TOP, BAR] = [66, 16, 26, 26]; // pixels: to the next row, and in it to its words and its bar, and of it
+const [KNOB, EDGE, OUT] = [10, 12, 3]; // pixels: its radius, right of the scale, and of the guess around the bar
+const HEIGHT = LAST * ROW + TOP + BAR + OUT + 1;
+const PACE = 12; // milliseconds for a clock
+
+/** @typedef {typeof initial} State */
+/** @typedef {(clocks: number) => number} Axis from clocks to pixels */
+
+/** @param {State} state */
+const measured = (state) => parseNumbers("Clocks", state.measured, { min: 1, max: MOST, count: [LAST + 1, LAST + 1] });
+/** @param {State} state */
+const guesses = (state) => parseNumbers("Guesses", state.guesses, { min: 0, max: MOST, integer: true, count: [LAST, LAST] });
+
+/** The milliseconds of a run. @param {State} state */
+const lasts = (state) => PACE * measured(state)[state.step];
+
+/** The scale, as wide as the picture. @param {number} width @returns {Axis} */
+const axis = (width) => (clocks) => (clocks * (width - EDGE)) / MOST;
+
+/**
+ * What is measured, after so many clocks; it has its number once it stops, where no guess ends.
+ * @param {number} row @param {number} time @param {number} passed @param {number} guess @param {Axis} x
+ */
+function drawBar(row, time, passed, guess, x) {
+  const [y, end, mark] = [row * ROW + TOP, x(Math.min(time, passed)), x(guess)];
+  const number = svg`<tspan class="strong">${time}</tspan>${row ? "" : " clocks"}`;
+  const inTheWay = guess && mark > end - 44 && mark < end - 2;
+  const [place, look] = inTheWay ? [end + 8, "violet"] : [end - 8, "paper end"];
+  return [rect(0, y, end, BAR, "violet"), passed < time ? nothing : text(place, y + BAR - 7, `label ${look}`, number)];
+}
+
+/** A dashed bar around the other, with a knob as long as it can be dragged. @param {number} row @param {number} end @param {boolean} held */
+function drawGuess(row, end, held) {
+  const [top, foot] = [row * ROW + TOP - OUT, row * ROW + TOP + BAR + OUT];
+  return [
+    path(`M${end} ${top}H1V${foot}H${end}`, "ink dashes thin"),
+    path(`M${end} ${top - 1}V${foot + 1}`, "ink"),
+    held ? svg`<circle class="ink knob" cx=${end} cy=${(top + foot) / 2} r=${KNOB} />` : nothing,
+  ];
+}
+
+/** What stays in the loops, and what's left out, struck. @param {number} row */
+function drawParts(row) {
+  const [, out] = ROWS[row];
+  const words = PARTS.map((part, i) => svg`${i ? " · " : ""}<tspan class=${out.includes(part) ? "struck" : ""}>${part}</tspan>`);
+  return text(0, row * ROW + WORDS, "label ink", words);
+}
+
+/** @param {number} guess @param {number} time 0 before it's known @param {boolean} held */
+function verdict(guess, time, held) {
+  if (!guess) return held ? "drag: your guess" : "";
+  const off = Math.abs(guess - time);
+  const words = off > NEAR ? `${off} off` : "right on";
+  return svg`your guess: <tspan class="strong">${guess}</tspan>${time ? svg`, <tspan class="strong">${words}</tspan>` : ""}`;
+}
+
+/** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
+function picture(state, set, { width, elapsed }) {
+  const [times, guessed, { step }] = [measured(state), [0, ...guesses(state)], state];
+  const rests = !step || elapsed === Infinity;
+  const waits = rests && step < LAST ? step + 1 : 0; // the row that waits for a guess
+  const draw = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) => {
+    const x = axis(wide);
+    const rows = times.map((time, row) => {
+      const [held, seen, guess] = [!paper && row === waits, paper || row <= step, paper ? 0 : guessed[row]];
+      const there = seen || (held && row > 0);
+      const now = paper || row < step || rests ? Infinity : elapsed / PACE;
+      return [
+        there ? drawParts(row) : nothing,
+        seen ? drawBar(row, time, now, guess, x) : nothing,
+        row && there && (held || guess) ? drawGuess(row, x(guess || times[0]), held) : nothing,
+        row && there ? text(wide, row * ROW + WORDS, "label ink halo end", verdict(guess, seen && now === Infinity ? time : 0, held)) : nothing,
+      ];
+    });
+    const tracks = times.map((_, row) => rect(0, row * ROW + TOP, wide, BAR, "track", paper || row <= Math.max(step, waits) ? 1 : 0.5));
+    return [tracks, path(`M${x(times[0])} ${TOP}V${HEIGHT}`, "violet thin"), rows];
+  };
+  const place = { from: axis(width)(1), to: axis(width)(MOST), y: waits * ROW + TOP + BAR / 2 };
+  const change = (/** @type {number} */ guess) => set({ guesses: guessed.with(waits, guess).slice(1).join(" ") });
+  const hold = grip(`Your guess, in clocks, without ${ROWS[waits][0]}`, guessed[waits] || times[0], change, { min: 1, max: MOST }, place);
+  const known = times.slice(0, rests ? step + 1 : step).map((time, row) => `${time} clocks with ${ROWS[row][0]} left out`);
+  return html`<div class="hb-live__grips">${stage(width, `A pair takes ${known.join(", ")}.`, draw, [HEIGHT, HEIGHT])}
+    ${width && waits ? hold : nothing}</div>`;
+}
+
+/** @param {State} state */
+function says(state) {
+  const [all, passes, sums, both] = measured(state);
+  return [
+    `A pair takes ${all} clocks. How long without the passes? Guess, then run.`,
+    `${passes} clocks: the passes seem to cost nothing. And without the sums?`,
+    `${sums} clocks: so the sums cost ${all - sums}. And without both? Guess, then run.`,
+    `${both} clocks. Nothing and ${all - sums} don’t make ${all - both}: the parts don’t add up. Why?`,
+  ][state.step];
+}
+
+/** @type {import("./frame.js").Piece<State>} */
+export default {
+  title: "A pair with parts left out",
+  initial, picture, says,
+  lastStep: () => LAST,
+  next: ({ step }) => `Leave out ${ROWS[step + 1][0]}`,
+  again: () => ["Again", { step: 0, guesses: initial.guesses }],
+  meanwhile: () => "What stays does what it did before.",
+  duration: lasts,
+};

@@ -1,0 +1,135 @@
+"""A pair with parts left out: bars to scale, a guess before each run, and sentences that add up as the record does."""
+
+import json
+import re
+
+import pytest
+from bs4 import BeautifulSoup
+
+from scripts import records
+from scripts.chapters import plot
+from tests.site.live.test_pieces import every_width
+
+CLOCKS = {row["left_out"]: round(row["all"]) for row in plot.rows_with(records.table("ablation", "clocks"), n=512)}
+MEASURED = [CLOCKS[left_out] for left_out in ("nothing", "passes", "sums", "both")]
+STRUCK = [], ["passes"], ["sums"], ["sums", "passes"]
+every_step = pytest.mark.parametrize("step", range(4))
+
+
+def still(pieces, **state):
+    return BeautifulSoup(
+        pieces.draw_state("ablation", {key: str(value) for key, value in state.items()}), "html.parser"
+    )
+
+
+def clocks_of(stage) -> list[float]:
+    """How long each violet bar is, where the first is as long as it was measured."""
+    widths = [float(bar["width"]) for bar in stage.select("rect.violet")]
+    return [width / widths[0] * MEASURED[0] for width in widths]
+
+
+def numbers(stage) -> list[int]:
+    """What stands at the bars."""
+    beside = stage.select("text.label.paper, text.label.violet")
+    return [int(re.fullmatch(r"(\d+)( clocks)?", each.text)[1]) for each in beside]
+
+
+@every_step
+@pytest.mark.parametrize("size", ["narrow", "wide", "printed"])
+def test_each_step_measures_one_more_and_its_bar_is_as_long_as_its_number(pieces, size, step):
+    stage = still(pieces, step=step, guesses="76 150 40").select_one(f"svg.{size}")
+    there = 4 if size == "printed" else step + 1
+    assert numbers(stage) == MEASURED[:there]
+    assert clocks_of(stage) == pytest.approx(MEASURED[:there], abs=0.01)
+    line, first = stage.select_one("path.violet.thin")["d"], stage.select_one("rect.violet")["width"]
+    assert line.startswith(f"M{first} ")
+    assert len(stage.select(".knob")) == (size != "printed" and step < 3)
+    edges = [float(re.match(r"M(\S+)", each["d"])[1]) for each in stage.select("path.dashes")]
+    assert [edge / float(first) * MEASURED[0] for edge in edges] == pytest.approx(
+        [] if size == "printed" else [76, 150, 40][: step + 1], abs=0.01
+    )
+
+
+def test_a_row_names_the_parts_and_strikes_what_is_left_out(pieces):
+    rows = still(pieces).select_one("svg.printed").select("text.label.ink:not(.end)")
+    assert [row.text for row in rows] == ["loads · sums · passes"] * 4
+    assert [[part.text for part in row.select(".struck")] for row in rows] == [*STRUCK]
+
+
+def test_the_sentences_add_up(pieces):
+    says = [still(pieces, step=step).select_one(".hb-live__says").text for step in range(4)]
+    nothing, passes, sums, both = MEASURED
+    found = [[int(number) for number in re.findall(r"\d+", each)] for each in says]
+    assert found == [[nothing], [passes], [sums, nothing - sums], [both, nothing - sums, nothing - both]]
+    assert passes >= nothing, "the passes seem to cost nothing"
+    assert nothing - sums < 0.7 * (nothing - both), "the parts don’t add up"
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_a_bar_grows_evenly_and_nothing_is_given_away_before_it_stops(pieces, step):
+    pieces.draw_state("ablation", {})
+    for part in (0.1, 0.5, 0.99):
+        drawn, label, waits = json.loads(
+            pieces.engine.eval(f"""{{
+                const piece = modules["ablation.js"].default;
+                const state = {{ ...piece.initial, step: {step}, guesses: "90 90 90" }};
+                const canvas = {{ width: 1040, elapsed: {part} * piece.duration(state) }};
+                const drawn = modules["lit-html"].text(piece.picture(state, () => 0, canvas));
+                JSON.stringify([drawn, drawn.match(/aria-label="(.*?)"/)[1], piece.meanwhile(state)]);
+            }}""")
+        )
+        stage = BeautifulSoup(drawn, "html.parser").select_one("svg:not(.printed)")
+        assert clocks_of(stage) == pytest.approx([*MEASURED[:step], part * MEASURED[step]], abs=0.01)
+        assert numbers(stage) == MEASURED[:step] == [int(number) for number in re.findall(r"\d+", label)]
+        assert stage.text.count("your guess: 90") == step and len(re.findall("off|right on", stage.text)) == step - 1
+        assert not stage.select(".knob") and not re.search(r"\d", waits)
+
+
+@every_width
+def test_a_guess_stays_around_what_came_and_the_next_run_has_its_own(open_piece, width):
+    piece = open_piece("ablation", width)
+    stage, guess = piece.locator("svg.stage:visible"), piece.get_by_role("slider")
+    knob, dashed = stage.locator(".knob"), stage.locator("path.dashes")
+    said = lambda: stage.locator("text.end.ink").all_text_contents()
+    wide = lambda: dashed.last.evaluate("(part) => part.getBBox().width + 1")  # it begins at 1
+    before = wide()
+    assert guess.input_value() == str(MEASURED[0]) and said() == ["drag: your guess"]
+    for key in ("PageDown", "ArrowLeft"):
+        guess.press(key)
+    clocks = int(guess.input_value())
+    assert clocks < MEASURED[0] and said() == [f"your guess: {clocks}"]
+    assert wide() / before == pytest.approx(clocks / MEASURED[0], abs=0.001)
+    piece.get_by_role("button", name="Leave out the passes").click()
+    assert said() == [f"your guess: {clocks}, {MEASURED[1] - clocks} off", "drag: your guess"]
+    assert guess.input_value() == str(MEASURED[0]) and dashed.count() == 2 and knob.count() == 1
+    assert not piece.locator("svg.printed :is(.dashes, .knob)").count()
+    piece.get_by_role("button", name="Leave out the sums").click()
+    assert dashed.count() == 2, "nobody guessed the second"
+    piece.get_by_role("button", name="Leave out both").click()
+    assert not guess.count() and not knob.count() and said()[1:] == ["", ""]
+    piece.get_by_role("button", name="Again").click()
+    assert said() == ["drag: your guess"]
+    for off, words in ((3, "right on"), (-3, "right on"), (4, "4 off"), (-4, "4 off")):
+        piece = open_piece("ablation", width, step=3, guesses=f"0 {MEASURED[2] + off} 0")
+        assert said()[1] == f"your guess: {MEASURED[2] + off}, {words}"
+
+
+@every_width
+@pytest.mark.parametrize("guess", [0, 1, 18, 64, 124, 130, 160])
+def test_the_stage_is_low_and_no_words_leave_it_or_are_on_others_or_on_a_guess(open_piece, width, guess):
+    for step in range(4):
+        stage = open_piece("ablation", width, step=step, guesses=" ".join([str(guess)] * 3)).locator(
+            "svg.stage:visible"
+        )
+        assert stage.bounding_box()["height"] <= 300
+        assert not stage.evaluate("""(stage) => {
+            const parts = [...stage.querySelectorAll("text, circle, path.ink:not(.dashes)")].filter((part) => part.getBBox().height);
+            const boxes = parts.map((part) => [part.textContent || part.tagName, part.getBoundingClientRect()]);
+            const all = stage.getBoundingClientRect();
+            const out = boxes.filter(([, { left, right }]) => left < all.left - 1 || right > all.right + 1);
+            const marks = ([one, other]) => [one, other].every((name) => ["circle", "path"].includes(name));
+            const both = boxes.flatMap(([one, a], i) => boxes.slice(i + 1).filter(([, b]) =>
+                a.left < b.right && b.left < a.right && a.top + 4 < b.bottom && b.top + 4 < a.bottom
+            ).map(([other]) => [one, other]));
+            return [...out.map(([text]) => text), ...both.filter((pair) => !marks(pair))];
+        }"""), step  # fmt: skip
