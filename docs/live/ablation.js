@@ -3,15 +3,16 @@ import { html, nothing, svg } from "lit-html";
 import { grip, parseNumbers } from "./controls.js";
 import { path, rect, stage, text } from "./strokes.js";
 
-// In clocks, as words of a text: the guesses of all rows but the first, 0 where there's none, and the measured.
-const initial = { step: 0, guesses: "0 0 0", measured: "124 131 67 20" };
+// In clocks: the guesses of all rows but the first, 0 where there's none, and what was measured with a part left out.
+const initial = { step: 0, guesses: "0 0 0", whole: 124, passes: 131, sums: 67, both: 20 };
 const PARTS = ["loads", "sums", "passes"];
 /** From row to row: what's left out, in words, and which parts these are. @type {[string, string[]][]} */
 const ROWS = [["nothing", []], ["the passes", ["passes"]], ["the sums", ["sums"]], ["both", ["sums", "passes"]]];
 const LAST = ROWS.length - 1;
 const [MOST, NEAR] = [160, 3]; // clocks: of the scale, and by which a guess may miss and still be right on
-const [ROW, WORDS, TOP, BAR] = [66, 16, 26, 26]; // pixels: to the next row, and in it to its words and its bar, and of it
-const [KNOB, EDGE, OUT] = [10, 12, 3]; // pixels: its radius, right of the scale, and of the guess around the bar
+const [ROW, WORDS, TOP, BAR] = [66, 16, 26, 26]; // pixels: to the next row, in it to the words, to the bar, of the bar
+const [KNOB, EDGE, OUT] = [10, 22, 3]; // pixels: its radius, right of the scale, and of the guess around the bar
+const NARROW = 340; // pixels, below which the words are small
 const HEIGHT = LAST * ROW + TOP + BAR + OUT + 1;
 const PACE = 12; // milliseconds for a clock
 
@@ -19,9 +20,10 @@ const PACE = 12; // milliseconds for a clock
 /** @typedef {(clocks: number) => number} Axis from clocks to pixels */
 
 /** @param {State} state */
-const measured = (state) => parseNumbers("Clocks", state.measured, { min: 1, max: MOST, count: [LAST + 1, LAST + 1] });
+const measured = ({ whole, passes, sums, both }) => [whole, passes, sums, both];
 /** @param {State} state */
-const guesses = (state) => parseNumbers("Guesses", state.guesses, { min: 0, max: MOST, integer: true, count: [LAST, LAST] });
+const guesses = (state) =>
+  parseNumbers("Guesses", state.guesses, { min: 0, max: MOST, integer: true, count: [LAST, LAST] });
 
 /** The milliseconds of a run. @param {State} state */
 const lasts = (state) => PACE * measured(state)[state.step];
@@ -41,7 +43,10 @@ function drawBar(row, time, passed, guess, x) {
   return [rect(0, y, end, BAR, "violet"), passed < time ? nothing : text(place, y + BAR - 7, `label ${look}`, number)];
 }
 
-/** A dashed bar around the other, with a knob as long as it can be dragged. @param {number} row @param {number} end @param {boolean} held */
+/**
+ * A dashed bar around the other, with a knob as long as it can be dragged.
+ * @param {number} row @param {number} end @param {boolean} held
+ */
 function drawGuess(row, end, held) {
   const [top, foot] = [row * ROW + TOP - OUT, row * ROW + TOP + BAR + OUT];
   return [
@@ -51,11 +56,12 @@ function drawGuess(row, end, held) {
   ];
 }
 
-/** What stays in the loops, and what's left out, struck. @param {number} row */
-function drawParts(row) {
+/** What stays in the loops, and what's left out, struck. @param {number} row @param {string} look */
+function drawParts(row, look) {
   const [, out] = ROWS[row];
-  const words = PARTS.map((part, i) => svg`${i ? " · " : ""}<tspan class=${out.includes(part) ? "struck" : ""}>${part}</tspan>`);
-  return text(0, row * ROW + WORDS, "label ink", words);
+  const named = (/** @type {string} */ part) => svg`<tspan class=${out.includes(part) ? "struck" : ""}>${part}</tspan>`;
+  const words = PARTS.map((part, i) => [i ? " · " : "", named(part)]);
+  return text(0, row * ROW + WORDS, look, words);
 }
 
 /** @param {number} guess @param {number} time 0 before it's known @param {boolean} held */
@@ -63,7 +69,8 @@ function verdict(guess, time, held) {
   if (!guess) return held ? "drag: your guess" : "";
   const off = Math.abs(guess - time);
   const words = off > NEAR ? `${off} off` : "right on";
-  return svg`your guess: <tspan class="strong">${guess}</tspan>${time ? svg`, <tspan class="strong">${words}</tspan>` : ""}`;
+  const told = time ? svg`, <tspan class="strong">${words}</tspan>` : "";
+  return svg`your guess: <tspan class="strong">${guess}</tspan>${told}`;
 }
 
 /** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
@@ -72,26 +79,33 @@ function picture(state, set, { width, elapsed }) {
   const rests = !step || elapsed === Infinity;
   const waits = rests && step < LAST ? step + 1 : 0; // the row that waits for a guess
   const draw = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) => {
-    const x = axis(wide);
+    const [x, look] = [axis(wide), `${wide < NARROW ? "small" : "label"} ink`];
     const rows = times.map((time, row) => {
-      const [held, seen, guess] = [!paper && row === waits, paper || row <= step, paper ? 0 : guessed[row]];
-      const there = seen || (held && row > 0);
+      const seen = paper || row <= step;
+      const [held, guess] = paper ? [false, 0] : [!seen && row === waits, guessed[row]];
+      const there = seen || held;
       const now = paper || row < step || rests ? Infinity : elapsed / PACE;
+      const told = row && there ? verdict(guess, seen && now === Infinity ? time : 0, held) : "";
       return [
-        there ? drawParts(row) : nothing,
+        there ? drawParts(row, look) : nothing,
         seen ? drawBar(row, time, now, guess, x) : nothing,
         row && there && (held || guess) ? drawGuess(row, x(guess || times[0]), held) : nothing,
-        row && there ? text(wide, row * ROW + WORDS, "label ink halo end", verdict(guess, seen && now === Infinity ? time : 0, held)) : nothing,
+        told ? text(wide, row * ROW + WORDS, `${look} halo end`, told) : nothing,
       ];
     });
-    const tracks = times.map((_, row) => rect(0, row * ROW + TOP, wide, BAR, "track", paper || row <= Math.max(step, waits) ? 1 : 0.5));
+    const tracks = times.map((_, row) => {
+      const begun = paper || row <= Math.max(step, waits);
+      return rect(0, row * ROW + TOP, wide, BAR, "track", begun ? 1 : 0.5);
+    });
     return [tracks, path(`M${x(times[0])} ${TOP}V${HEIGHT}`, "violet thin"), rows];
   };
   const place = { from: axis(width)(1), to: axis(width)(MOST), y: waits * ROW + TOP + BAR / 2 };
   const change = (/** @type {number} */ guess) => set({ guesses: guessed.with(waits, guess).slice(1).join(" ") });
-  const hold = grip(`Your guess, in clocks, without ${ROWS[waits][0]}`, guessed[waits] || times[0], change, { min: 1, max: MOST }, place);
-  const known = times.slice(0, rests ? step + 1 : step).map((time, row) => `${time} clocks with ${ROWS[row][0]} left out`);
-  return html`<div class="hb-live__grips">${stage(width, `A pair takes ${known.join(", ")}.`, draw, [HEIGHT, HEIGHT])}
+  const name = `Your guess, in clocks, with ${ROWS[waits][0]} left out`;
+  const hold = grip(name, guessed[waits] || times[0], change, { min: 1, max: MOST }, place);
+  const known = times.slice(0, rests ? step + 1 : step).map((time, row) => `${time} with ${ROWS[row][0]} left out`);
+  const label = `Clocks of a pair: ${known.join(", ")}.`;
+  return html`<div class="hb-live__grips">${stage(width, label, draw, [HEIGHT, HEIGHT])}
     ${width && waits ? hold : nothing}</div>`;
 }
 

@@ -185,3 +185,14 @@ def test_the_drawn_pass_is_counted_as_by_hand():
     assert lines * worked.LANES == worked.SHAPE[-1] and each == worked.PLACE_INSTRUCTIONS
     assert at_once == worked.ALU_PER_CLOCK and clocks == lines * each / at_once == worked.alu_clocks(0) / 2
     assert (source("pass").count("v128"), source("pass").count("h256")) == (worked.LANES - 1, lines - 1)
+
+
+def test_dinner_is_ready_when_the_longer_one_is():
+    labels, bars = drawing_text("first-kernel-rice"), re.findall(r'width="([\d.]+)" height="26"', source("rice"))
+    rice, sauce = 20, 12
+    assert f"both at once rice {rice} sauce {sauce} dinner {max(rice, sauce)}" in labels
+    assert f"rice {rice} dinner {rice}" in labels and f"sauce {sauce} dinner {sauce}" in labels
+    minute = (float(bars[0]) + 0.65) / rice
+    assert [float(bar) + 0.65 for bar in bars] == pytest.approx([minute * n for n in (rice, sauce, rice, sauce)])
+    ends = [float(x) for x in re.findall(r'd="M([\d.]+) ', source("rice"))]
+    assert ends == pytest.approx([minute * n for n in (rice, rice, sauce)])
