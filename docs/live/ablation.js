@@ -14,7 +14,7 @@ const [ROW, WORDS, TOP, BAR] = [66, 16, 26, 26]; // pixels: to the next row, in 
 const [KNOB, EDGE, OUT] = [10, 22, 3]; // pixels: its radius, right of the scale, and of the guess around the bar
 const NARROW = 340; // pixels, below which the words are small
 const HEIGHT = LAST * ROW + TOP + BAR + OUT + 1;
-const PACE = 12; // milliseconds for a clock
+const PACE = 7; // milliseconds for a clock
 
 /** @typedef {typeof initial} State */
 /** @typedef {(clocks: number) => number} Axis from clocks to pixels */
@@ -39,8 +39,9 @@ function drawBar(row, time, passed, guess, x) {
   const [y, end, mark] = [row * ROW + TOP, x(Math.min(time, passed)), x(guess)];
   const number = svg`<tspan class="strong">${time}</tspan>${row ? "" : " clocks"}`;
   const inTheWay = guess && mark > end - 44 && mark < end - 2;
-  const [place, look] = inTheWay ? [end + 8, "violet"] : [end - 8, "paper end"];
-  return [rect(0, y, end, BAR, "violet"), passed < time ? nothing : text(place, y + BAR - 7, `label ${look}`, number)];
+  const colour = row ? "ink" : "violet"; // violet is the kernel itself
+  const [place, look] = inTheWay ? [end + 8, "ink"] : [end - 8, "paper end"];
+  return [rect(0, y, end, BAR, colour), passed < time ? nothing : text(place, y + BAR - 7, `label ${look}`, number)];
 }
 
 /**
@@ -114,9 +115,9 @@ function says(state) {
   const [all, passes, sums, both] = measured(state);
   return [
     `A pair takes ${all} clocks. How long without the passes? Guess, then run.`,
-    `${passes} clocks: the passes seem to cost nothing. And without the sums?`,
+    `${passes} clocks: the passes seem to cost nothing. And without the sums? Guess, then run.`,
     `${sums} clocks: so the sums cost ${all - sums}. And without both? Guess, then run.`,
-    `${both} clocks. Nothing and ${all - sums} don’t make ${all - both}: the parts don’t add up. Why?`,
+    `${both} clocks. Nothing and ${all - sums} don’t make ${all - both}, so the passes aren’t free. Why not?`,
   ][state.step];
 }
 

@@ -81,7 +81,7 @@ function says(state) {
     case "memory":
       return `All programs load ${formatNumber(gigabytes, 1)} GB. From L2, the chip’s large cache, that takes ${Math.round(memory)} ms of ${whole}.${neither}`;
     case "multiplying":
-      return `${formatNumber(billions, 1)} billion operations: ${Math.round(multiplying)} ms of ${whole}, and while memory works.${neither}`;
+      return `As many operations as bytes, ${formatNumber(billions, 1)} billion: ${Math.round(multiplying)} ms of ${whole}, and while memory works.${neither}`;
     default:
       return "Two suspects. Press the one that you think fills the bar.";
   }

@@ -96,8 +96,7 @@ def draw_jar(board: Board, x: float, y: float, label: str, inside: str) -> None:
 def draw_loop(board: Board) -> None:
     board.step(
         "The jars are gone. Above the card: for query in queries, struck out; around its five steps a box. From it an "
-        "arrow leads to each of three programs, 0, 1 and 2, each with its query. Above: tl.program_id(0), a program's "
-        "number."
+        "arrow leads to each of three programs, 0, 1 and 2, each with its query. Below: tl.program_id(0) is 0, 1 or 2."
     )
     board.erase("before", "jars")
     board.box(276, 58, 192, 146)
@@ -109,7 +108,7 @@ def draw_loop(board: Board) -> None:
             board.box(LEFT, 66 + 48 * i, 110, 34, f"{i}: {list(query)}", 0.9)
             board.arrow(270, 83 + 48 * i, 146, 83 + 48 * i)
     with board.withhold():
-        board.write(LEFT, 42, "tl.program_id(0)", 0.95, at="left")
+        board.write(LEFT, 224, "tl.program_id(0): 0, 1 or 2", 0.95, at="left")
 
 
 def draw_add(board: Board) -> None:
@@ -221,7 +220,7 @@ def draw_one_head(board: Board) -> None:
     with board.withhold(), board.group("one place"):
         board.write(294, FOOT + 14, "read 1: sum", 0.75, at="left")
     with board.withhold(), board.group("blend"):
-        board.write(LEFT - 12, OUTPUT_Y, "share · v", 0.75, at="left")
+        board.write(LEFT - 12, OUTPUT_Y, "share · v[0]", 0.75, at="left")
         board.table(PLACE_XS[0], OUTPUT_Y, [parts], [60] * len(parts), size=0.85)
         draw_output(board, OUTPUT_Y, row)
     with board.withhold(), board.group("printed"):

@@ -35,7 +35,7 @@ def draw_slow(board: Board) -> None:
         f"Two times: PyTorch's three lines {lines:.2f} ms, with a dot for a bar, ours {one_key:.0f} ms, more than "
         f"{AT_LEAST} times as long, whose bar runs to the end of the board and would go on. On the right, two "
         f"suspects, multiply and memory, and room for a third. On the left, one SM: 1 million pairs, 2 million clocks "
-        f"a millisecond, so {rounded} clocks a pair, and exactly {clocks:.0f}."
+        f"a millisecond, so {rounded} clocks a pair, more exactly {clocks:.0f}."
     )
     board.erase(keep=STAYS)
     board.write(14, 24, f"3 lines  {lines:.2f} ms", 0.95, at="left")
@@ -54,7 +54,7 @@ def draw_slow(board: Board) -> None:
     with board.withhold():
         board.write(14, 178, rounded, 0.9, at="left")
     with board.withhold():
-        _, _, end, _ = board.write(14, 212, f"exactly {clocks:.0f} clocks a pair", 1.1, at="left")
+        _, _, end, _ = board.write(14, 212, f"more exactly {clocks:.0f} clocks a pair", 1.1, at="left")
         board.line((14, 228), (end, 228))
 
 

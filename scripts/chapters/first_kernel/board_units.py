@@ -121,28 +121,35 @@ def draw_ablation(board: Board) -> None:
     times, lsu, alu = measured_clocks(), worked.LSU_CLOCKS, round(worked.alu_clocks(worked.WARPS))
     passes, loads = round(worked.alu_clocks(0)), worked.LOAD_CLOCKS
     loops = alu - passes
-    summed, forms = f"{passes} + {loops} = {alu}", {
-        "passes": ("no passes", lsu, loops), "sums": ("no sums", loads, alu), "both": ("neither", loads, loops)
-    }  # fmt: skip
-    said = "; ".join(f"{name}, {times[part]:.0f}, {own}, {other}" for part, (name, own, other) in forms.items())
+    summed = f"{passes} + {loops} = {alu}"
     board.step(
         f"Bars on one scale: time, LSU, ALU. The kernel: {times['nothing']:.0f}, {lsu}, {summed}; on the right how its "
-        f"passes are worked out. Below: {said}."
+        f"passes are worked out. Below: no passes, {times['passes']:.0f}, {lsu}, {loops}; no sums, "
+        f"{times['sums']:.0f}, {loads}, {alu}; neither, {times['both']:.0f}."
     )
     board.erase(keep=STAYS)
-    board.write(NAMES_X, FORM_YS[0], "the kernel", 0.85, at="left")
-    draw_time(board, FORM_YS[0], times["nothing"])
-    draw_unit(board, FORM_YS[0], "LSU", lsu)
+    whole, no_passes, no_sums, neither = FORM_YS
+    board.write(NAMES_X, whole, "the kernel", 0.85, at="left")
+    draw_time(board, whole, times["nothing"])
+    draw_unit(board, whole, "LSU", lsu)
     draw_count(board, passes)
     with board.withhold():
-        draw_unit(board, FORM_YS[0], "ALU", alu, summed)
-    for y, (part, (name, own, other)) in zip(FORM_YS[1:], forms.items(), strict=True):
-        with board.withhold():
-            board.write(NAMES_X, y, name, 0.85, at="left")
-            draw_unit(board, y, "LSU", own)
-            draw_unit(board, y, "ALU", other)
-        with board.withhold():
-            draw_time(board, y, times[part])
+        draw_unit(board, whole, "ALU", alu, summed)
+    with board.withhold():
+        board.write(NAMES_X, no_passes, "no passes", 0.85, at="left")
+        draw_unit(board, no_passes, "LSU", lsu)
+        draw_unit(board, no_passes, "ALU", loops)
+    with board.withhold():
+        draw_time(board, no_passes, times["passes"])
+    with board.withhold():
+        board.write(NAMES_X, no_sums, "no sums", 0.85, at="left")
+        draw_unit(board, no_sums, "LSU", loads)
+        draw_unit(board, no_sums, "ALU", alu)
+    with board.withhold():
+        draw_time(board, no_sums, times["sums"])
+    with board.withhold():
+        board.write(NAMES_X, neither, "neither", 0.85, at="left")
+        draw_time(board, neither, times["both"])
 
 
 def draw_count(board: Board, passes: float) -> None:

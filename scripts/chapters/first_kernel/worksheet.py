@@ -117,8 +117,8 @@ def clocks(rng: random.Random) -> list[tuple[str, str]]:
         "how many for the pair, with its two loads? How many clocks until all warps are through the door?"
     )
     ask_alu = (
-        "The ALU goes over this row twice, with three instructions a place. Each does 32 places. Each warp has "
-        f"{worked.LOOP_INSTRUCTIONS} more, and the ALU starts two in a clock. How many clocks is that for the pair? "
+        "The ALU goes over this row twice, with three instructions a place, and each instruction does 32 places. "
+        f"Each warp has {worked.LOOP_INSTRUCTIONS} more, and the ALU starts two in a clock. How many clocks is that for the pair? "
         "Now predict: of the ALU and the door, which one decides how long a pair takes? And in a text twice as long?"
     )
     lsu, places = warps * each, own * threads

@@ -132,26 +132,26 @@ def test_the_page_has_the_clocks_that_the_units_work():
 
 def test_what_stays_is_at_work_as_long_as_the_hand_counts_and_the_longer_one_is_nearest_the_time():
     page = (ROOT / "docs" / "chapters" / "first-kernel" / "index.md").read_text(encoding="utf-8")
-    table = page.partition("| left out | LSU | ALU |")[2].partition("\n\n")[0]
-    rows = {row["left_out"]: row for row in plot.rows_with(records.table("ablation", "clocks"), n=worked.SHAPE[-1])}
-    counted = {form: list(map(int, cells)) for *cells, form in re.findall(
-        r"\| (?:[^|]* = )?(\d+) \| (?:[^|]* = )?(\d+) \| (\d+) \| .*left_out=(\w+) ", table)}  # fmt: skip
-    sums, passes = worked.LSU_CLOCKS, round(worked.alu_clocks(worked.WARPS))
-    loads, loops = worked.LOAD_CLOCKS, passes - round(worked.alu_clocks(0))
-    assert {form: longer for form, (_, _, longer) in counted.items()} == {
-        form: max(lsu, alu) for form, (lsu, alu, _) in counted.items()
+    row = r"\| (the kernel|with\w* \w+ ?\w*) \| (\S*?|.*? = )(\*?\*?\d+\*?\*?) \| (?:.*? = )?(\*?\*?\d+\*?\*?) \|"
+    rows = {name: (lsu, alu) for name, _, lsu, alu in re.findall(row, page)}
+    sums, passes, loops = worked.LSU_CLOCKS, worked.alu_clocks(worked.WARPS), worked.alu_clocks(worked.WARPS, 0)
+    ablated = {row["left_out"]: row for row in plot.rows_with(records.table("ablation", "clocks"), n=worked.SHAPE[-1])}
+    (alone,) = plot.rows_with(records.table("what_limits", "clocks"), n=worked.SHAPE[-1], warps=1)
+    wanted = {
+        "the kernel": (sums, passes, ablated["nothing"]),
+        "without passes": (sums, loops, ablated["passes"]),
+        "without sums": (worked.LOAD_CLOCKS, passes, ablated["sums"]),
+        "with one warp": (worked.load_store_clocks(1), worked.alu_clocks(1), alone),
     }
-    assert {form: cells[:2] for form, cells in counted.items()} == {
-        "nothing": [sums, passes], "passes": [sums, loops], "sums": [loads, passes], "both": [loads, loops]
-    }  # fmt: skip
-    for form, (lsu, alu, longer) in counted.items():
-        row = rows[form]
-        assert lsu == pytest.approx(row["lsu"], abs=0.5)
-        assert row["alu"] - 3 < alu < row["alu"] + 9  # without sums the compiler does four turns in one
-        if form in ("nothing", "passes"):
-            assert 1.25 < row["all"] / longer < 1.4  # "about a third more"
+    assert rows.keys() == wanted.keys()
+    for name, (lsu, alu, counted) in wanted.items():
+        by_hand = (f"**{lsu}**", f"{alu:.0f}") if lsu > alu else (f"{lsu}", f"**{alu:.0f}**")
+        assert rows[name] == by_hand
+        assert lsu == pytest.approx(counted["lsu"], abs=0.5) and alu == pytest.approx(counted["alu"], abs=6)
+        if lsu > alu:
+            assert 1.25 < counted["all"] / lsu < 1.4  # "a third more"
         else:
-            assert longer == pytest.approx(row["all"], abs=1)
+            assert alu == pytest.approx(counted["all"], rel=0.06)  # "close"
 
 
 def test_the_parts_do_not_add_up_and_change_places_in_long_texts():
@@ -196,3 +196,18 @@ def test_dinner_is_ready_when_the_longer_one_is():
     assert [float(bar) + 0.65 for bar in bars] == pytest.approx([minute * n for n in (rice, sauce, rice, sauce)])
     ends = [float(x) for x in re.findall(r'd="M([\d.]+) ', source("rice"))]
     assert ends == pytest.approx([minute * n for n in (rice, rice, sauce)])
+
+
+def test_the_bar_has_the_clocks_of_four_units_and_is_as_long_as_was_measured():
+    (row,) = [r for r in records.table("ablation", "clocks") if (r["n"], r["left_out"]) == (512, "nothing")]
+    memory = worked.PAIR_BYTES // 32
+    units = {
+        "memory": memory,
+        "multiplying": worked.FP32_CLOCKS,
+        "passes": worked.alu_clocks(4),
+        "sums": worked.LSU_CLOCKS,
+    }
+    assert joined(*(f"{name} {clocks:.0f}" for name, clocks in units.items())) in drawing_text("first-kernel-bar")
+    whole, *parts = [float(wide) for wide in re.findall(r'<rect x="\d+" y="\d+" width="([\d.]+)"', source("bar"))]
+    assert [(part + 2) / whole * row["all"] for part in parts] == pytest.approx(list(units.values()), rel=0.005)
+    assert min(float(x) for x in re.findall(r"M([\d.]+) ", source("bar"))) >= (parts[-1] + 2)
