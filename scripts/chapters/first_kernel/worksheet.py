@@ -118,8 +118,9 @@ def clocks(rng: random.Random) -> list[tuple[str, str]]:
     )
     ask_alu = (
         "The ALU goes over this row twice, with three instructions a place, and each instruction does 32 places. "
-        f"Each warp has {worked.LOOP_INSTRUCTIONS} more, and the ALU starts two in a clock. How many clocks is that for the pair? "
-        "Now predict: of the ALU and the door, which one decides how long a pair takes? And in a text twice as long?"
+        f"Each warp has {worked.LOOP_INSTRUCTIONS} more, and the ALU starts two in a clock. How many clocks "
+        "is that for the pair? Now predict: of the ALU and the door, which one decides how long a pair takes? And in a "
+        "text twice as long?"
     )
     lsu, places = warps * each, own * threads
     alu, passes, twice = (worked.alu_clocks(*of) for of in ((warps, places), (0, places), (warps, 2 * places)))

@@ -198,7 +198,8 @@ def test_dinner_is_ready_when_the_longer_one_is():
     assert ends == pytest.approx([minute * n for n in (rice, rice, sauce)])
 
 
-def test_the_bar_has_the_clocks_of_four_units_and_is_as_long_as_was_measured():
+@pytest.mark.parametrize("drawing", ["bar", "bar-wide"])
+def test_the_bar_has_the_clocks_of_four_units_and_is_as_long_as_was_measured(drawing):
     (row,) = [r for r in records.table("ablation", "clocks") if (r["n"], r["left_out"]) == (512, "nothing")]
     memory = worked.PAIR_BYTES // 32
     units = {
@@ -207,7 +208,9 @@ def test_the_bar_has_the_clocks_of_four_units_and_is_as_long_as_was_measured():
         "passes": worked.alu_clocks(4),
         "sums": worked.LSU_CLOCKS,
     }
-    assert joined(*(f"{name} {clocks:.0f}" for name, clocks in units.items())) in drawing_text("first-kernel-bar")
-    whole, *parts = [float(wide) for wide in re.findall(r'<rect x="\d+" y="\d+" width="([\d.]+)"', source("bar"))]
+    assert joined(*(f"{name} {clocks:.0f}" for name, clocks in units.items())) in drawing_text(
+        f"first-kernel-{drawing}"
+    )
+    whole, *parts = [float(wide) for wide in re.findall(r'<rect x="\d+" y="\d+" width="([\d.]+)"', source(drawing))]
     assert [(part + 2) / whole * row["all"] for part in parts] == pytest.approx(list(units.values()), rel=0.005)
-    assert min(float(x) for x in re.findall(r"M([\d.]+) ", source("bar"))) >= (parts[-1] + 2)
+    assert min(float(x) for x in re.findall(r"M([\d.]+) ", source(drawing))) >= (parts[-1] + 2)
