@@ -176,7 +176,7 @@ function sentence(problem, wrong, step) {
       return `${keys} keys take ${held.scores.length} places, a power of two. All start at −∞, so a place without a key gets no weight.`;
     case LINES.key: {
       if (wrong) return missed(moment, dim, problem.k[turn]);
-      return `Key ${turn} starts at ${turn} × ${dim} = ${turn * dim}. It arrives${turn ? `, and key ${turn - 1} is forgotten` : ""}.`;
+      return `Key ${turn} starts at ${turn} × ${dim} = ${turn * dim}. It arrives${turn ? ` in place of key ${turn - 1}` : ""}.`;
     }
     case LINES.score: {
       if (turn === 0 && wrong) return `Key 0 still arrives, since 0 × ${dim} is 0, too. What will be read for key 1?`;

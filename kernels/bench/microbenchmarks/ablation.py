@@ -20,8 +20,8 @@ def ablation(
     """Returns ``one_key_attention`` of finite q, k and v if all three parts stay.
 
     Without loads key and value i, from 0, are the query plus i + 1.  Without sums every score
-    and every weight is 1/√head_dim.  Without passes no score gets into the row, and a weight is
-    the sum of the query times the value.
+    and every weight is 1/√head_dim.  Without passes no score gets into the row, and weight i is
+    the sum of the query's numbers, halved i + 1 times.
 
     Raises what ``one_key_attention`` raises.
     """
@@ -80,6 +80,7 @@ def ablation_kernel(
 
     accumulator = tl.zeros([PADDED_DIM], tl.float32)
     unneeded_row = tl.zeros([ROW], tl.float32)
+    halved = query
     values = v + head * seq_k * HEAD_DIM
     value = query
     for key_number in range(seq_k):
@@ -94,8 +95,9 @@ def ablation_kernel(
                 weight = tl.sum(selected)
             else:
                 unneeded_row += selected
-        elif SUMS:
-            weight = tl.sum(query * value)
+        elif SUMS:  # of what is in registers, as in a row
+            halved *= 0.5
+            weight = tl.sum(halved)
         accumulator += weight * value
     if not (SUMS and PASSES):  # so that the compiler keeps the parts that stay
         accumulator += 0.0 * (unneeded + tl.sum(unneeded_row))

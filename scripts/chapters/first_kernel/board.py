@@ -37,7 +37,7 @@ PLACE_XS = [137 + 60 * i for i in range(PADDED_KEYS)]  # the middle of each of a
 RESULT_X = 362  # what follows from a row, on its right
 ROW_YS = [15 + 17 * i for i in range(PADDED_KEYS)]  # the row of scores, from key to key
 EXPONENTIALS_Y, SHARES_Y, ONE_SHARE_Y, VALUES_Y, OUTPUT_Y = 88, 106, 124, 142, 160
-WRONG_ROW_Y, WRONG_EXPONENTIALS_Y, WRONG_SHARES_Y, WRONG_OUTPUT_Y = 142, 166, 190, 214  # padded with 0
+WRONG_ROW_Y, WRONG_EXPONENTIALS_Y, WRONG_SHARES_Y, WRONG_VALUES_Y, WRONG_OUTPUT_Y = 134, 157, 180, 203, 226  # padded
 
 
 def board() -> Board:
@@ -174,6 +174,12 @@ def draw_shares(board: Board, y: float, row: ProgramRow) -> None:
     write_places(board, y, [str(share) for share in row.shares])
 
 
+def draw_values(board: Board, y: float) -> None:
+    board.write(LEFT - 12, y, "v", 0.85, at="left")
+    values = [str(list(value)) for value in worked.VALUES]
+    board.table(PLACE_XS[0], y, [values], [60] * len(values), size=0.75)
+
+
 def draw_output(board: Board, y: float, row: ProgramRow) -> None:
     board.write(RESULT_X, y, f"out {vector_text(row.output)}", 0.85, at="left")
 
@@ -196,9 +202,7 @@ def draw_one_head(board: Board) -> None:
     board.write(RESULT_X, first, f"q {list(QUERIES[1])}", 0.75, at="left")
     board.grid(107, first - line / 2, PADDED_KEYS, PADDED_KEYS, 60, line)
     with board.group("blend"):
-        board.write(LEFT - 12, VALUES_Y, "v", 0.85, at="left")
-        values = [str(list(value)) for value in worked.VALUES]
-        board.table(PLACE_XS[0], VALUES_Y, [values], [60] * len(values), size=0.75)
+        draw_values(board, VALUES_Y)
     for keys in ((0,), (1,), (2, 3)):  # after so many; the last two rows are written together
         with board.withhold():
             for i in keys:
@@ -243,13 +247,14 @@ def turn() -> tuple[str, ...]:
 def draw_padding(board: Board) -> None:
     wrong = program_row(QUERIES[1], padding=0.0)
     board.step(
-        "Below program 1's row and its shares the same with 0 in its empty place, ringed: the exponentials add up to "
-        f"{wrong.total:.3f}, the shares are {percents(wrong.shares)}, the last ringed, for nobody, the output "
+        "Below program 1's row and its shares the same with 0 in its empty place, ringed, and the values: the "
+        f"exponentials add up to {wrong.total:.3f}, the shares are {percents(wrong.shares)}, the last ringed, for nobody, the output "
         f"{vector_text(wrong.output)}."
     )
     board.erase("printed", "blend")
     write_places(board, WRONG_ROW_Y, [number_text(score) for score in wrong.scores])
     board.ring(PLACE_XS[-1], WRONG_ROW_Y, 34, 19)
+    draw_values(board, WRONG_VALUES_Y)
     with board.withhold():
         draw_exponentials(board, WRONG_EXPONENTIALS_Y, wrong)
         draw_total(board, WRONG_EXPONENTIALS_Y, wrong)

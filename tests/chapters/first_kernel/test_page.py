@@ -189,7 +189,7 @@ def test_the_drawn_pass_is_counted_as_by_hand():
 
 def test_dinner_is_ready_when_the_longer_one_is():
     labels, bars = drawing_text("first-kernel-rice"), re.findall(r'width="([\d.]+)" height="26"', source("rice"))
-    rice, sauce = 20, 12
+    rice, sauce = 30, 12
     assert f"both at once rice {rice} sauce {sauce} dinner {max(rice, sauce)}" in labels
     assert f"rice {rice} dinner {rice}" in labels and f"sauce {sauce} dinner {sauce}" in labels
     minute = (float(bars[0]) + 0.65) / rice

@@ -33,6 +33,6 @@ def figure() -> go.Figure:
         "by hand: %{x:.0f} words", "markers", 12, named=None
     )
     fig.add_scatter(x=[words], y=[lsu], **crossing)
-    plot.add_text(fig, [words], [0.85 * lsu], [f"{words:.0f} by hand"], "soft", textposition="bottom right")
+    plot.add_text(fig, [words], [0.85 * lsu], [f"{words:.0f} by hand"], "ink", textposition="bottom right")
     axes = plot.log_axis("words in a text", WORDS), plot.log_axis("clocks", [50, 100, 200, 500, 1000])
     return plot.finish(fig, 340, xaxis=axes[0], yaxis=axes[1])

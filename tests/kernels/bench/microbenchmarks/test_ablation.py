@@ -27,9 +27,10 @@ def test_without_loads_keys_and_values_are_the_query_plus_a_number(head_dim, dev
 
 
 @pytest.mark.parametrize("head_dim", [12, 64])
-def test_without_passes_a_weight_is_the_sum_of_the_query_times_the_value(head_dim, device):
+def test_without_passes_a_weight_is_the_querys_sum_halved_from_key_to_key(head_dim, device):
     q, k, v = random_inputs(head_dim, device)
-    torch.testing.assert_close(BY_LEFT_OUT["passes"](q, k, v), q @ v.mT @ v)
+    weights = q.sum(-1, keepdim=True) * 0.5 ** torch.arange(1, 6, device=device)
+    torch.testing.assert_close(BY_LEFT_OUT["passes"](q, k, v), weights @ v)
 
 
 @pytest.mark.parametrize("left_out", ["sums", "both"])
