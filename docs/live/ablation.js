@@ -4,13 +4,14 @@ import { grip, parseNumbers } from "./controls.js";
 import { path, rect, stage, text } from "./strokes.js";
 
 // In clocks: the guesses of all rows but the first, 0 where there's none, and what was measured with a part left out.
-const initial = { step: 0, guesses: "0 0 0", whole: 124, passes: 131, sums: 67, both: 20 };
+const initial = { step: 0, guesses: "0 0 0", whole: 124, passes: 124, sums: 67, both: 19 };
 const PARTS = ["loads", "sums", "passes"];
 /** From row to row: what's left out, in words, and which parts these are. @type {[string, string[]][]} */
 const ROWS = [["nothing", []], ["the passes", ["passes"]], ["the sums", ["sums"]], ["both", ["sums", "passes"]]];
 const LAST = ROWS.length - 1;
 const [MOST, NEAR] = [160, 3]; // clocks: of the scale, and by which a guess may miss and still be right on
 const [ROW, WORDS, TOP, BAR] = [66, 16, 26, 26]; // pixels: to the next row, in it to the words, to the bar, of the bar
+const START = 90; // clocks: where a guess waits to be dragged, at none of the times
 const [KNOB, EDGE, OUT] = [10, 22, 3]; // pixels: its radius, right of the scale, and of the guess around the bar
 const NARROW = 340; // pixels, below which the words are small
 const HEIGHT = LAST * ROW + TOP + BAR + OUT + 1;
@@ -65,9 +66,9 @@ function drawParts(row, look) {
   return text(0, row * ROW + WORDS, look, words);
 }
 
-/** @param {number} guess @param {number} time 0 before it's known @param {boolean} held */
-function verdict(guess, time, held) {
-  if (!guess) return held ? "drag: your guess" : "";
+/** @param {number} guess @param {number} time 0 before it's known */
+function verdict(guess, time) {
+  if (!guess) return "";
   const off = Math.abs(guess - time);
   const words = off > NEAR ? `${off} off` : "right on";
   const told = time ? svg`, <tspan class="strong">${words}</tspan>` : "";
@@ -81,16 +82,18 @@ function picture(state, set, { width, elapsed }) {
   const waits = rests && step < LAST ? step + 1 : 0; // the row that waits for a guess
   const draw = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) => {
     const [x, look] = [axis(wide), `${wide < NARROW ? "small" : "label"} ink`];
+    const asks = `${look} end`;
     const rows = times.map((time, row) => {
       const seen = paper || row <= step;
       const [held, guess] = paper ? [false, 0] : [!seen && row === waits, guessed[row]];
       const there = seen || held;
       const now = paper || row < step || rests ? Infinity : elapsed / PACE;
-      const told = row && there ? verdict(guess, seen && now === Infinity ? time : 0, held) : "";
+      const told = row && there ? verdict(guess, seen && now === Infinity ? time : 0) : "";
       return [
         there ? drawParts(row, look) : nothing,
         seen ? drawBar(row, time, now, guess, x) : nothing,
-        row && there && (held || guess) ? drawGuess(row, x(guess || times[0]), held) : nothing,
+        row && there && (held || guess) ? drawGuess(row, x(guess || START), held) : nothing,
+        held && !guess ? text(x(START) - 2 * KNOB, row * ROW + TOP + BAR - 8, asks, "drag: your guess") : nothing,
         told ? text(wide, row * ROW + WORDS, `${look} halo end`, told) : nothing,
       ];
     });
@@ -103,7 +106,7 @@ function picture(state, set, { width, elapsed }) {
   const place = { from: axis(width)(1), to: axis(width)(MOST), y: waits * ROW + TOP + BAR / 2 };
   const change = (/** @type {number} */ guess) => set({ guesses: guessed.with(waits, guess).slice(1).join(" ") });
   const name = `Your guess, in clocks, with ${ROWS[waits][0]} left out`;
-  const hold = grip(name, guessed[waits] || times[0], change, { min: 1, max: MOST }, place);
+  const hold = grip(name, guessed[waits] || START, change, { min: 1, max: MOST }, place);
   const known = times.slice(0, rests ? step + 1 : step).map((time, row) => `${time} with ${ROWS[row][0]} left out`);
   const label = `Clocks of a pair: ${known.join(", ")}.`;
   return html`<div class="hb-live__grips">${stage(width, label, draw, [HEIGHT, HEIGHT])}

@@ -248,8 +248,8 @@ def draw_padding(board: Board) -> None:
     wrong = program_row(QUERIES[1], padding=0.0)
     board.step(
         "Below program 1's row and its shares the same with 0 in its empty place, ringed, and the values: the "
-        f"exponentials add up to {wrong.total:.3f}, the shares are {percents(wrong.shares)}, the last ringed, for nobody, the output "
-        f"{vector_text(wrong.output)}."
+        f"exponentials add up to {wrong.total:.3f}, the shares are {percents(wrong.shares)}, the last ringed, for "
+        f"nobody, the output {vector_text(wrong.output)}."
     )
     board.erase("printed", "blend")
     write_places(board, WRONG_ROW_Y, [number_text(score) for score in wrong.scores])

@@ -149,7 +149,7 @@ def test_what_stays_is_at_work_as_long_as_the_hand_counts_and_the_longer_one_is_
         assert rows[name] == by_hand
         assert lsu == pytest.approx(counted["lsu"], abs=0.5) and alu == pytest.approx(counted["alu"], abs=6)
         if lsu > alu:
-            assert 1.25 < counted["all"] / lsu < 1.4  # "a third more"
+            assert 1.25 < counted["all"] / lsu < 1.4  # "nearly a third more"
         else:
             assert alu == pytest.approx(counted["all"], rel=0.06)  # "close"
 
@@ -157,10 +157,11 @@ def test_what_stays_is_at_work_as_long_as_the_hand_counts_and_the_longer_one_is_
 def test_the_parts_do_not_add_up_and_change_places_in_long_texts():
     clocks = {(row["n"], row["left_out"]): row["all"] for row in records.table("ablation", "clocks")}
     whole, passes, sums, both = (clocks[512, form] for form in ("nothing", "passes", "sums", "both"))
-    assert passes > whole and sums / whole == pytest.approx(0.54, abs=0.05)  # "slower", and "nearly half"
+    assert round(passes) == round(whole)  # "as long as before", "not a clock faster"
+    assert sums / whole == pytest.approx(0.54, abs=0.05)  # "nearly half"
     assert both < sums / 3
     times = {row["left_out"]: row for row in plot.rows_with(records.table("ablation", "times"), n=512)}
-    assert times["passes"]["low"] > 1.04 and times["sums"]["high"] < 0.55  # the same without the profiler
+    assert times["passes"]["low"] > 0.99 and times["sums"]["high"] < 0.55  # the same without the profiler
     whole, passes, sums = (clocks[2048, form] for form in ("nothing", "passes", "sums"))
     assert passes < 0.6 * whole and sums > 0.8 * whole
 
@@ -205,8 +206,8 @@ def test_the_bar_has_the_clocks_of_four_units_and_is_as_long_as_was_measured(dra
     units = {
         "memory": memory,
         "multiplying": worked.FP32_CLOCKS,
-        "passes": worked.alu_clocks(4),
-        "sums": worked.LSU_CLOCKS,
+        "passes and loops": worked.alu_clocks(4),
+        "sums and loads": worked.LSU_CLOCKS,
     }
     assert joined(*(f"{name} {clocks:.0f}" for name, clocks in units.items())) in drawing_text(
         f"first-kernel-{drawing}"
