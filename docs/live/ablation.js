@@ -119,7 +119,7 @@ function says(state) {
   return [
     `A pair takes ${all} clocks. How long without the passes? Guess, then run.`,
     `${passes} clocks: the passes seem to cost nothing. And without the sums? Guess, then run.`,
-    `${sums} clocks: so the sums cost ${all - sums}. And without both? Guess, then run.`,
+    `${sums} clocks: without the sums, ${all - sums} fewer. And without both? Guess, then run.`,
     `${both} clocks. Nothing and ${all - sums} don’t make ${all - both}, so the passes aren’t free. Why not?`,
   ][state.step];
 }

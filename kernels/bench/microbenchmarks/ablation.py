@@ -1,7 +1,8 @@
 """The first kernel with parts of its loops left out, to see how much of the time each takes.
 
-Such an ablation is no attention any more, but whatever stays does the work that it did before.
-What it finds ends in a sum that counts for nothing, or the compiler would leave it out, too.
+Such an ablation is no attention any more.  What the other parts find ends in a sum that counts
+for nothing, or the compiler would leave them out, too.  Still it compiles them anew: without
+loads it counts keys with 32 bits, without sums it does four turns in one.
 """
 
 from __future__ import annotations

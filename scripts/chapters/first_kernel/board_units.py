@@ -125,7 +125,8 @@ def draw_ablation(board: Board) -> None:
     board.step(
         f"Bars on one scale: time, LSU, ALU. The kernel: {times['nothing']:.0f}, {lsu}, {summed}; on the right how its "
         f"passes are worked out. Below: no passes, {times['passes']:.0f}, {lsu}, {loops}; no sums, "
-        f"{times['sums']:.0f}, {loads}, {alu}; neither, {times['both']:.0f}."
+        f"{times['sums']:.0f}, {loads}, {alu}; neither, {times['both']:.0f}. On the right rice, 30, and "
+        "sauce, 12: dinner at the end of the longer."
     )
     board.erase(keep=STAYS)
     whole, no_passes, no_sums, neither = FORM_YS
@@ -150,6 +151,18 @@ def draw_ablation(board: Board) -> None:
     with board.withhold():
         board.write(NAMES_X, neither, "neither", 0.85, at="left")
         draw_time(board, neither, times["both"])
+    with board.withhold():
+        draw_dinner(board)
+
+
+def draw_dinner(board: Board) -> None:
+    """Rice and sauce side by side, and dinner at the end of the longer."""
+    for y, name, minutes in ((156, "rice", 30), (180, "sauce", 12)):
+        board.write(COUNT_X - 6, y, name, 0.75, at="right")
+        board.box(COUNT_X, y - 8, 3 * minutes, 16, str(minutes), 0.75)
+    end = COUNT_X + 3 * 30
+    board.line((end, 142), (end, 196), width=3.2)
+    board.write(end, 210, "dinner", 0.75, at="right")
 
 
 def draw_count(board: Board, passes: float) -> None:
