@@ -47,13 +47,14 @@ function drawBar(row, time, passed, guess, x) {
 
 /**
  * A dashed bar around the other, with a knob as long as it can be dragged.
- * @param {number} row @param {number} end @param {boolean} held
+ * @param {number} row @param {number} end @param {boolean} held @param {boolean} inside whether it ends in the other
  */
-function drawGuess(row, end, held) {
+function drawGuess(row, end, held, inside) {
   const [top, foot] = [row * ROW + TOP - OUT, row * ROW + TOP + BAR + OUT];
   return [
     path(`M${end} ${top}H1V${foot}H${end}`, "ink dashes thin"),
     path(`M${end} ${top - 1}V${foot + 1}`, "ink"),
+    inside ? path(`M${end} ${top + OUT + 3}V${foot - OUT - 3}`, "paper") : nothing,
     held ? svg`<circle class="ink knob" cx=${end} cy=${(top + foot) / 2} r=${KNOB} />` : nothing,
   ];
 }
@@ -92,7 +93,9 @@ function picture(state, set, { width, elapsed }) {
       return [
         there ? drawParts(row, look) : nothing,
         seen ? drawBar(row, time, now, guess, x) : nothing,
-        row && there && (held || guess) ? drawGuess(row, x(guess || START), held) : nothing,
+        row && there && (held || guess)
+          ? drawGuess(row, x(guess || START), held, seen && guess < Math.min(time, now))
+          : nothing,
         held && !guess ? text(x(START) - 2 * KNOB, row * ROW + TOP + BAR - 8, asks, "drag: your guess") : nothing,
         told ? text(wide, row * ROW + WORDS, `${look} halo end`, told) : nothing,
       ];

@@ -194,17 +194,6 @@ def test_the_drawn_pass_is_counted_as_by_hand():
     assert (source("pass").count("v128"), source("pass").count("h256")) == (worked.LANES - 1, lines - 1)
 
 
-def test_dinner_is_ready_when_the_longer_one_is():
-    labels, bars = drawing_text("first-kernel-rice"), re.findall(r'width="([\d.]+)" height="26"', source("rice"))
-    rice, sauce = 30, 12
-    assert f"both at once rice {rice} sauce {sauce} dinner {max(rice, sauce)}" in labels
-    assert f"rice {rice} dinner {rice}" in labels and f"sauce {sauce} dinner {sauce}" in labels
-    minute = (float(bars[0]) + 0.65) / rice
-    assert [float(bar) + 0.65 for bar in bars] == pytest.approx([minute * n for n in (rice, sauce, rice, sauce)])
-    ends = [float(x) for x in re.findall(r'd="M([\d.]+) ', source("rice"))]
-    assert ends == pytest.approx([minute * n for n in (rice, rice, sauce)])
-
-
 @pytest.mark.parametrize("drawing", ["bar", "bar-wide"])
 def test_the_bar_has_the_clocks_of_four_units_and_is_as_long_as_was_measured(drawing):
     (row,) = [r for r in records.table("ablation", "clocks") if (r["n"], r["left_out"]) == (512, "nothing")]

@@ -19,6 +19,7 @@ LINES = {  # the column of the table -> its line
 }
 WORDS = [256, 512, 1024, 2048, 4096, 8192]
 HEAD_DIM = 64
+HIGH = 700  # clocks: where it says which of the two lead
 
 
 def figure() -> go.Figure:
@@ -34,5 +35,8 @@ def figure() -> go.Figure:
     )
     fig.add_scatter(x=[words], y=[lsu], **crossing)
     plot.add_text(fig, [words], [0.85 * lsu], [f"{words:.0f} by hand"], "ink", textposition="bottom right")
+    plot.add_text(fig, [words / 2, 2 * words], [HIGH, HIGH], ["sums lead", "passes lead"], "ink")
+    border = plot.Style("by hand", "soft", predicted=True).scatter("by hand: %{x:.0f} words", "lines", named=None)
+    fig.add_scatter(x=[words, words], y=[lsu, HIGH], **border)
     axes = plot.log_axis("words in a text", WORDS), plot.log_axis("clocks", [50, 100, 200, 500, 1000])
     return plot.finish(fig, 340, xaxis=axes[0], yaxis=axes[1])
