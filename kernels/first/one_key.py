@@ -7,8 +7,9 @@ once for each query, and many of them run at a time.  Each run is called a progr
 
 The softmax needs its whole row, so a program keeps all N_k scores of its query in registers, in
 FP32.  A thread has at most 255 registers: 128 threads can hold a row of 16384, 128 numbers
-each, but not one of 32768.  It's slow on purpose.  Every program reads all keys and values
-again, and goes over its whole row to put one score into its place.
+each, but not one of 32768.  It's slow on purpose.  For each key, 128 threads add up
+across warps twice, and go over the whole row twice, to put one score into its place and to take
+one share out.
 """
 
 from __future__ import annotations
