@@ -27,7 +27,6 @@ function picture(state, set, { width }) {
       const inside = to > 110;
       const words = svg`${dish} <tspan class="strong">${all[row]}</tspan>`;
       return [
-        rect(0, y, wide, BAR, "track"),
         rect(0, y, to, BAR, all[row] === longer ? "ink" : "soft"),
         text(inside ? 12 : to + 18, half + 5, inside ? "label paper" : "label ink", words),
         paper ? nothing : svg`<circle class="ink knob" cx=${to} cy=${half} r=${KNOB} />`,
@@ -35,6 +34,7 @@ function picture(state, set, { width }) {
     });
     const [near, ready] = [end < wide / 2, svg`dinner <tspan class="strong">${longer}</tspan>`];
     return [
+      DISHES.map((_, row) => rect(0, row * ROW, wide, BAR, "track")),
       path(`M${end} 0V${HEIGHT - 8}`, "ink"),
       bars,
       text(near ? end + 8 : end - 8, HEIGHT - 12, `label ink ${near ? "" : "end"}`, ready),
