@@ -79,7 +79,7 @@ function says(state) {
   const neither = isSolved(tried(state)) ? " So it’s neither." : "";
   switch (tried(state).at(-1)) {
     case "memory":
-      return `All programs load ${formatNumber(gigabytes, 1)} GB. From L2, the chip’s large cache, that’s at most ${Math.round(memory)} ms of ${whole}.${neither}`;
+      return `All programs load ${formatNumber(gigabytes, 1)} GB. At the full speed of L2, the chip’s large cache, that’s ${Math.round(memory)} ms of ${whole}.${neither}`;
     case "multiplying":
       return `As many operations as bytes, ${formatNumber(billions, 1)} billion: ${Math.round(multiplying)} ms of ${whole}, and while memory works.${neither}`;
     default:

@@ -53,7 +53,7 @@ SENTENCES = [
     ("one_head", {"wrong": "true", "step": 20}, "writes [6.33, 3.67] instead of [5, 5]"),
     ("one_head", {"wrong": "true", "step": 21}, "nobody ever read its last key"),
     ("where_time_goes", {}, "Press the one that you think fills the bar"),
-    ("where_time_goes", {"tried": "memory"}, "68.7 GB. From L2, the chip’s large cache, that’s at most 8 ms of 64."),
+    ("where_time_goes", {"tried": "memory"}, "68.7 GB. At the full speed of L2, the chip’s large cache, that’s 8 ms of 64."),
     ("where_time_goes", {"tried": "memory,multiplying"}, "As many operations as bytes, 68.7 billion: 1 ms of 64"),
     ("where_time_goes", {"tried": "multiplying,memory"}, "8 ms of 64. So it’s neither."),
     ("ablation", {}, "A pair takes 124 clocks. How long without the passes? Guess, then run."),
