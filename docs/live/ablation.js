@@ -4,7 +4,7 @@ import { grip, parseNumbers } from "./controls.js";
 import { path, rect, stage, text } from "./strokes.js";
 
 // In clocks: the guesses of all rows but the first, 0 where there's none, and what was measured with a part left out.
-const initial = { step: 0, guesses: "0 0 0", whole: 124, passes: 124, sums: 67, both: 19 };
+const initial = { step: 0, guesses: "0 0 0", whole: 124, passes: 124, sums: 67, both: 20 };
 const PARTS = ["loads", "sums", "passes"];
 /** From row to row: what's left out, in words, and which parts these are. @type {[string, string[]][]} */
 const ROWS = [["nothing", []], ["the passes", ["passes"]], ["the sums", ["sums"]], ["both", ["sums", "passes"]]];
