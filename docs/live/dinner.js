@@ -7,7 +7,7 @@ const initial = { rice: 30, sauce: 12 }; // minutes
 const DISHES = /** @type {("rice" | "sauce")[]} */ (["rice", "sauce"]);
 const MOST = 40; // minutes, of the scale
 const [BAR, ROW, KNOB] = [36, 56, 10]; // pixels: of a bar, to the next one, and a knob's radius
-const [HEIGHT, EDGE] = [ROW + BAR + 36, 12]; // pixels: with dinner's words, and right of the scale
+const [HEIGHT, EDGE] = [ROW + BAR + 36, 22]; // pixels: with dinner’s words, and right of the scale, half a finger
 
 /** @typedef {typeof initial} State */
 

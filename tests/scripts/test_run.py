@@ -13,7 +13,7 @@ from scripts.records import ROOT
 
 
 def test_every_snippet_is_found_and_another_name_lists_them():
-    with pytest.raises(SystemExit, match="no snippet 'nothing'; there are: append_speed, balloon, "):
+    with pytest.raises(SystemExit, match="no snippet 'nothing'; there are: ablation, append_speed, balloon, "):
         run.main("nothing")
     with pytest.raises(SystemExit, match="no snippet ''"):
         run.main("")
