@@ -141,17 +141,15 @@ def test_no_pair_takes_less_than_its_busiest_unit_which_is_bold():
     size = worked.SHAPE[-1]
     ablated = {row["left_out"]: row for row in plot.rows_with(records.table("ablation", "clocks"), n=size)}
     warps = {r["warps"]: r for r in plot.rows_with(records.table("what_limits", "clocks"), n=size, head_dim=128)}
-    found, to_data_path = [], []
+    found = []
     for row in rows:
         key = re.search(r"left_out=(\w+)|warps=(\d)", row)
         clocks = ablated[key[1]] if key[1] else warps[int(key[2])]
         (bold,) = re.findall(r"\*\*`#!value \w+\.clocks\.(\w+)", row)
         assert bold == max(("lsu", "data_path", "alu", "issue"), key=clocks.get)
         assert clocks["all"] > clocks[bold]
-        to_data_path.append(clocks["all"] / clocks["data_path"])
         found.append(clocks)
     lsu = [round(row["lsu"]) for row in found]
-    assert to_data_path[1:] == sorted(to_data_path[1:], reverse=True) or to_data_path[-1] == min(to_data_path)
     assert len(found) == 7 and lsu == sorted(lsu)
 
 
@@ -196,7 +194,7 @@ def test_the_drawn_pass_is_counted_as_by_hand():
 
 
 @pytest.mark.parametrize("drawing", ["bar", "bar-wide"])
-def test_the_bar_has_the_clocks_of_four_units_and_is_as_long_as_was_measured(drawing):
+def test_the_bar_has_the_clocks_of_five_units_and_is_as_long_as_was_measured(drawing):
     (row,) = [r for r in records.table("ablation", "clocks") if (r["n"], r["left_out"]) == (512, "nothing")]
     memory = worked.PAIR_BYTES // 32
     units = {
@@ -211,6 +209,6 @@ def test_the_bar_has_the_clocks_of_four_units_and_is_as_long_as_was_measured(dra
     )
     whole, *parts = [float(wide) for wide in re.findall(r'<rect x="\d+" y="\d+" width="([\d.]+)"', source(drawing))]
     assert [(part + 2) / whole * row["all"] for part in parts] == pytest.approx(list(units.values()), rel=0.005)
-    *_, dashed = re.findall(r'd="M([\d.]+) [\d.]+H([\d.]+)', source(drawing))
-    assert float(dashed[0]) == pytest.approx(parts[-1] + 2, abs=2)
-    assert float(dashed[1]) / whole * row["all"] == pytest.approx(row["data_path"], rel=0.01)
+    *_, filled = re.findall(r'd="M([\d.]+) [\d.]+H([\d.]+)', source(drawing))
+    assert float(filled[0]) == pytest.approx(parts[-1] + 2, abs=2)
+    assert float(filled[1]) / whole * row["all"] == pytest.approx(row["data_path"], rel=0.01)
