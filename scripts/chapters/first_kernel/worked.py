@@ -113,14 +113,14 @@ def percents(shares: Sequence[int]) -> str:
     return " ".join(map(str, shares)) + " %"
 
 
-def load_store_clocks(warps: int, head_dim: int = HEAD_DIM) -> int:
+def load_store_clocks(warps: int) -> int:
     """Returns for how many clocks a pair takes the load-store unit, if a program has so many warps."""
 
     def instructions(results: int) -> int:
         across = (SUM_STEPS[1], results.bit_length() - 1, SUM_STEPS[3]) if results > 1 else ()
         return sum((SUM_STEPS[0], *across))
 
-    holders = min(warps, head_dim // LANES)  # more warps hold copies of a key's numbers, but not of the row's
+    holders = min(warps, HEAD_DIM // LANES)  # more warps hold copies of a key's numbers, but not of the row's
     return warps * (instructions(holders) + instructions(warps) + 2)
 
 
