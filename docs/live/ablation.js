@@ -67,6 +67,13 @@ function drawParts(row, look) {
   return text(0, row * ROW + WORDS, look, words);
 }
 
+/** The guess beside the knob, left of it if there's room. @param {number} guess @param {Axis} x @param {number} y @param {string} look */
+function drawHeld(guess, x, y, look) {
+  if (!guess) return text(x(START) - 2 * KNOB, y, `${look} end`, "drag: your guess");
+  const [away, side] = x(guess) > 60 ? [-2 * KNOB, "end"] : [2 * KNOB, ""];
+  return text(x(guess) + away, y, `${look} strong ${side}`, guess);
+}
+
 /** @param {number} guess @param {number} time 0 before it's known */
 function verdict(guess, time) {
   if (!guess) return "";
@@ -83,20 +90,19 @@ function picture(state, set, { width, elapsed }) {
   const waits = rests && step < LAST ? step + 1 : 0; // the row that waits for a guess
   const draw = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) => {
     const [x, look] = [axis(wide), `${wide < NARROW ? "small" : "label"} ink`];
-    const asks = `${look} end`;
     const rows = times.map((time, row) => {
       const seen = paper || row <= step;
       const [held, guess] = paper ? [false, 0] : [!seen && row === waits, guessed[row]];
       const there = seen || held;
       const now = paper || row < step || rests ? Infinity : elapsed / PACE;
-      const told = row && there ? verdict(guess, seen && now === Infinity ? time : 0) : "";
+      const told = row && seen ? verdict(guess, now === Infinity ? time : 0) : "";
       return [
         there ? drawParts(row, look) : nothing,
         seen ? drawBar(row, time, now, guess, x) : nothing,
         row && there && (held || guess)
           ? drawGuess(row, x(guess || START), held, seen && guess < Math.min(time, now))
           : nothing,
-        held && !guess ? text(x(START) - 2 * KNOB, row * ROW + TOP + BAR - 8, asks, "drag: your guess") : nothing,
+        held ? drawHeld(guess, x, row * ROW + TOP + BAR - 8, look) : nothing,
         told ? text(wide, row * ROW + WORDS, `${look} halo end`, told) : nothing,
       ];
     });

@@ -178,7 +178,7 @@ function sentence(problem, wrong, step) {
       if (wrong) return missed(moment, dim, problem.k[turn]);
       return `Key ${turn} starts at ${turn} × ${dim} = ${turn * dim}. It arrives${turn ? ` in place of key ${turn - 1}` : ""}.`;
     }
-    case LINES.score: {
+    case LINES.select: {
       if (turn === 0 && wrong) return `Key 0 still arrives, since 0 × ${dim} is 0, too. What will be read for key 1?`;
       if (turn === 0)
         return `${product(moment)} goes to place 0 (not divided by √d). Registers have no addresses, so tl.where makes a new row.`;

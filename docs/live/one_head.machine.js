@@ -41,7 +41,7 @@ const ROWS = ["scores", "exponentials", "weights"]; // one row of places, whose 
 export const lookOf = (/** @type {string} */ name) => (name === "output" ? "ink" : ROWS.includes(name) ? "rose" : name);
 const rowOf = (/** @type {Step["held"]} */ held) => ROWS.findLast((name) => held[name]);
 /** Lines that need two changes: a product before its sum. @param {import("./one_head.model.js").Moment} moment */
-const needsTwoChanges = ({ line }) => line === LINES.score || line === LINES.add;
+const needsTwoChanges = ({ line }) => line === LINES.select || line === LINES.add;
 
 /** Whether the last program is done. @param {Frame} now */
 export const isOver = ({ step, second }) => isDone(step, PROGRAMS - 1) && second === 1;
@@ -267,7 +267,7 @@ function drawWay({ step, first, second }, at) {
   if (!moment) return nothing;
   const { line, turn, touch, held } = moment;
   const here = (/** @type {string} */ register, i = 0) => at.held(step.program, register, i);
-  if (line === LINES.score && first === 1 && second < 1)
+  if (line === LINES.select && first === 1 && second < 1)
     return flying(here("key"), here("scores", turn), second, held.scores[turn], "rose-fill");
   if (line === LINES.add && first < 1)
     return flying(here("weights", turn), here("value"), first, held.weights[turn], "rose-fill");

@@ -31,13 +31,15 @@ query = tl.load(q + offsets)`,
   `scores = tl.full([ROW], -float("inf"), tl.float32)
 for key_number in range(seq_k):
     key = tl.load(k + key_number * HEAD_DIM + column)
-    scores = tl.where(place == key_number, tl.sum(query * key) * scale, scores)`,
+    score = tl.sum(query * key) * scale
+    scores = tl.where(place == key_number, score, scores)`,
   `exponentials = tl.exp(scores - tl.max(scores))
 weights = exponentials / tl.sum(exponentials)`,
   `output = tl.zeros([HEAD_DIM], tl.float32)
 for key_number in range(seq_k):
     value = tl.load(v + key_number * HEAD_DIM + column)
-    output += tl.sum(tl.where(place == key_number, weights, 0.0)) * value`,
+    weight = tl.sum(tl.where(place == key_number, weights, 0.0))
+    output += weight * value`,
   `tl.store(out + offsets, output)`,
 ];
 
@@ -51,13 +53,15 @@ export const LINES = {
   keys: 5,
   key: 6,
   score: 7,
-  exponentials: 8,
-  weights: 9,
-  output: 10,
-  values: 11,
-  value: 12,
-  add: 13,
-  store: 14,
+  select: 8,
+  exponentials: 9,
+  weights: 10,
+  output: 11,
+  values: 12,
+  value: 13,
+  weight: 14,
+  add: 15,
+  store: 16,
 };
 
 const [FROM, WITHOUT] = ["k + key_number * HEAD_DIM", "k + key_number"];
@@ -106,12 +110,9 @@ export function run({ q, k, v, scale }, program, wrong) {
   for (const turn of range(k.length)) {
     load(LINES.key, "key", "k", column.map((c) => turn * (wrong ? 1 : dim) + c), ["column"], turn);
     const score = total(held.query.map((x, c) => x * held.key[c])) * scale;
-    does(
-      LINES.score,
-      ["place", "query", "key"],
-      { scores: held.scores.map((old, i) => (i === turn ? score : old)) },
-      turn,
-    );
+    does(LINES.score, ["query", "key"], { score: [score] }, turn);
+    const scores = held.scores.map((old, i) => (i === turn ? score : old));
+    does(LINES.select, ["place", "score"], { scores }, turn);
   }
   const largest = Math.max(...held.scores);
   does(LINES.exponentials, ["scores"], { exponentials: held.scores.map((score) => Math.exp(score - largest)) });
@@ -121,12 +122,9 @@ export function run({ q, k, v, scale }, program, wrong) {
   for (const turn of range(k.length)) {
     load(LINES.value, "value", "v", column.map((c) => turn * dim + c), ["column"], turn);
     const weight = total(held.weights.map((x, i) => (i === turn ? x : 0)));
-    does(
-      LINES.add,
-      ["place", "weights", "value"],
-      { output: held.output.map((x, c) => x + weight * held.value[c]) },
-      turn,
-    );
+    does(LINES.weight, ["place", "weights"], { weight: [weight] }, turn);
+    const output = held.output.map((x, c) => x + weight * held.value[c]);
+    does(LINES.add, ["weight", "value"], { output }, turn);
   }
   does(LINES.store, ["offsets", "output"], {}, 0, {
     program, tensor: "out", register: "output", places: offsets, numbers: held.output,
@@ -134,20 +132,23 @@ export function run({ q, k, v, scale }, program, wrong) {
   return moments;
 }
 
-/**
- * All programs, one after another, a line at a time; the three lines that count places are one.
- * @param {Problem} problem @param {boolean} wrong
- */
+/** Lines after which the reader doesn't stop: those that count places, and those whose number the next line takes. */
+const PASSED = [LINES.column, LINES.place, LINES.score, LINES.weight];
+
+/** All programs, one after another, a line at a time, or two where the reader stops only after the second. @param {Problem} problem @param {boolean} wrong */
 export function launch(problem, wrong) {
   /** @type {Step[]} */
   const steps = [{ program: 0, moments: [], held: {}, touched: [], at: [] }];
   for (const program of range(problem.q.length)) {
-    const all = run(problem, program, wrong);
-    for (const moments of [all.slice(0, LINES.query), ...all.slice(LINES.query).map((moment) => [moment])]) {
+    /** @type {Moment[]} */
+    let moments = [];
+    for (const now of run(problem, program, wrong)) {
+      moments = [...moments, now];
+      if (PASSED.includes(now.line)) continue;
       const { touched, at } = steps[steps.length - 1];
-      const now = moments[moments.length - 1];
       const reached = [...touched, ...moments.flatMap(({ touch }) => touch ?? [])];
       steps.push({ program, moments, held: now.held, touched: reached, at: Object.assign([...at], { [program]: now }) });
+      moments = [];
     }
   }
   return steps;

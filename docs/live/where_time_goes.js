@@ -1,4 +1,4 @@
-// The time of a kernel as a bar, and how little of it each suspect fills: hollow, since that's worked out.
+// The time of a kernel as a bar: the reader guesses what fills it. Two suspects are hollow, since that's worked out.
 import { html, svg } from "lit-html";
 import { billions, gigabytes, times } from "./where_time_goes.model.js";
 import { formatNumber, oneOf } from "./controls.js";
@@ -13,13 +13,14 @@ const TOP = NAME + HIGH + 20 + NAME; // of the kernel's
 const OUT = 4; // pixels by which what is hollow begins left of the picture, which hides its edge there
 
 /** @typedef {typeof initial} State */
-/** @type {Record<string, string>} */
-const SUSPECTS = { memory: "Memory", multiplying: "Multiplying" };
+const SUSPECTS = ["memory", "multiplying"];
+/** The reader's guesses. @type {Record<string, string>} */
+const GUESSES = { memory: "Memory", multiplying: "Multiplying", neither: "Something else" };
 
 /** @param {State} state */
-const tried = ({ tried }) => tried.split(",").filter(Boolean).map((name) => oneOf("Tried", name, Object.keys(SUSPECTS)));
+const tried = ({ tried }) => tried.split(",").filter(Boolean).map((name) => oneOf("Tried", name, Object.keys(GUESSES)));
 /** @param {string[]} tried */
-const isSolved = (tried) => Object.keys(SUSPECTS).every((name) => tried.includes(name));
+const isSolved = (tried) => SUSPECTS.every((name) => tried.includes(name));
 const ms = (/** @type {number} */ time) => `${time.toFixed(time < 1 ? 2 : 1)} ms`;
 const ratio = (/** @type {State} */ { kernel, pytorch }) => `${Math.round(kernel / pytorch)} times as long`;
 
@@ -59,16 +60,18 @@ function picture(state, set, { width }) {
   const { memory, multiplying } = times(state.l2);
   const label = `Two bars on one scale: three lines of PyTorch take ${ms(state.pytorch)}, this kernel ${ms(state.kernel)}, ${ratio(state)}. Of these, memory fills ${ms(memory)} and multiplying ${ms(multiplying)}, at the same time.`;
   const drawn = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) =>
-    draw(state, paper ? Object.keys(SUSPECTS) : tried(state), wide);
+    draw(state, paper ? SUSPECTS : tried(state), wide);
   return stage(width, label, drawn, [TOP + HIGH, TOP + HIGH]);
 }
 
 /** @param {State} state @param {(change: Partial<State>) => void} set */
 function primary(state, set) {
   const now = tried(state);
-  const buttons = Object.entries(SUSPECTS).map(([name, title]) => {
-    const press = () => set({ tried: [...now.filter((other) => other !== name), name].join(",") });
-    return html`<button type="button" class="hb-live__main ${now.includes(name) ? "quiet" : ""}" @click=${press}>${title}</button>`;
+  const buttons = Object.entries(GUESSES).map(([name, title]) => {
+    const cleared = SUSPECTS.includes(name);
+    const press = () => set({ tried: [...(cleared ? now.filter((other) => other !== name) : SUSPECTS), name].join(",") });
+    const look = cleared && now.includes(name) ? "quiet" : "";
+    return html`<button type="button" class="hb-live__main ${look}" @click=${press}>${title}</button>`;
   });
   return html`<div class="hb-live__suspects" role="group" aria-label="What fills it?">${buttons}</div>`;
 }
@@ -82,8 +85,10 @@ function says(state) {
       return `All programs load ${formatNumber(gigabytes, 1)} GB. At the full speed of L2, the chip’s large cache, that’s ${Math.round(memory)} ms of ${whole}.${neither}`;
     case "multiplying":
       return `As many operations as bytes, ${formatNumber(billions, 1)} billion: ${Math.round(multiplying)} ms of ${whole}, and while memory works.${neither}`;
+    case "neither":
+      return `Right. Memory fills ${Math.round(memory)} ms of ${whole}, and multiplying ${Math.round(multiplying)}, both at once. But what is it?`;
     default:
-      return "Two suspects. Press the one that you think fills the bar.";
+      return "Which one fills the bar? Press your guess.";
   }
 }
 

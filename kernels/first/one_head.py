@@ -85,7 +85,8 @@ def one_head_kernel(
     scores = tl.full([ROW], -float("inf"), tl.float32)
     for key_number in range(seq_k):
         key = tl.load(k + key_number * HEAD_DIM + column)
-        scores = tl.where(place == key_number, tl.sum(query * key) * scale, scores)
+        score = tl.sum(query * key) * scale
+        scores = tl.where(place == key_number, score, scores)
 
     # Normalize the row.
     exponentials = tl.exp(scores - tl.max(scores))
@@ -95,7 +96,8 @@ def one_head_kernel(
     output = tl.zeros([HEAD_DIM], tl.float32)
     for key_number in range(seq_k):
         value = tl.load(v + key_number * HEAD_DIM + column)
-        output += tl.sum(tl.where(place == key_number, weights, 0.0)) * value
+        weight = tl.sum(tl.where(place == key_number, weights, 0.0))
+        output += weight * value
 
     # Store my row.
     tl.store(out + offsets, output)

@@ -235,12 +235,12 @@ def draw_one_head(board: Board) -> None:
 
 
 def turn() -> tuple[str, ...]:
-    """The first loop of ``kernels.first.one_head``'s kernel; its last line goes over two of the board."""
+    """The first loop of ``kernels.first.one_head``'s kernel."""
     return (
         "for key_number in range(seq_k):",
         "    key = tl.load(k + key_number * HEAD_DIM + column)",
-        "    scores = tl.where(place == key_number,",
-        "            tl.sum(query * key) * scale, scores)",
+        "    score = tl.sum(query * key) * scale",
+        "    scores = tl.where(place == key_number, score, scores)",
     )
 
 

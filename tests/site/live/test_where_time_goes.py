@@ -82,7 +82,7 @@ def test_a_suspect_fills_nothing_before_it_is_pressed_but_on_paper(pieces):
         assert re.findall(r"[\d.]+", " ".join(seen)) == ["117"]
     assert min(ends(drawings(pieces, "printed", "")).values()) > 0
     still = BeautifulSoup(pieces.draw_state("where_time_goes", {}), "html.parser")
-    assert len(still.select(".hb-live__main:not(.quiet)")) == 2
+    assert len(still.select(".hb-live__main:not(.quiet)")) == 3
 
 
 @every_width
@@ -91,7 +91,7 @@ def test_pressing_keeps_every_edge_in_its_place_and_the_end_is_known(visit, widt
     page.emulate_media(reduced_motion="reduce")
     piece = start_piece(page, "where_time_goes")
     before, shown, longest = piece.evaluate(EDGES), set(), []
-    for name, done in (("Multiplying", 0), ("Memory", 1), ("Multiplying", 1)):
+    for name, done in (("Multiplying", 0), ("Memory", 1), ("Multiplying", 1), ("Something else", 1)):
         piece.get_by_role("button", name=name).press("Enter")
         shown.add(piece.locator(".hb-live__says").inner_text())
         assert piece.evaluate(EDGES) == before
@@ -99,5 +99,11 @@ def test_pressing_keeps_every_edge_in_its_place_and_the_end_is_known(visit, widt
         plain, hollow = piece.evaluate(ENDS)
         assert plain == pytest.approx(hollow, abs=0.02)
         longest.append(plain)
-    assert len(shown) == 3
-    assert 0 < longest[0] < longest[1] == longest[2]
+    assert len(shown) == 4
+    assert 0 < longest[0] < longest[1] == longest[2] == longest[3]
+
+
+def test_who_guesses_something_else_sees_both_suspects_cleared(pieces):
+    still = BeautifulSoup(pieces.draw_state("where_time_goes", {"tried": "memory,multiplying,neither"}), "html.parser")
+    assert [each.text for each in still.select(".hb-live__main.quiet")] == ["Memory", "Multiplying"]
+    assert ends(still.select_one("svg.wide")) == ends(drawings(pieces, "wide", "memory,multiplying"))
