@@ -18,7 +18,7 @@ const [LINE, FAST] = [800, 180]; // milliseconds of a line: alone, and where a w
 /** @param {State} state */
 const all = ({ wrong }) => launch(WORDS, wrong);
 /** After which lines a press ends. @param {State} state */
-const ends = (state) => stops(all(state));
+const ends = (state) => stops(all(state), state.wrong);
 /** @param {State} state */
 const now = (state) => all(state)[ends(state)[state.step]];
 /** @param {State} state */
@@ -113,8 +113,10 @@ function picture(state, set, { width, elapsed }) {
 
 /** @param {State} state */
 function next(state) {
-  const { program } = now({ ...state, step: Math.min(state.step + 1, last(state)) });
-  return program ? `Run program ${program}` : "Next line";
+  const after = { ...state, step: Math.min(state.step + 1, last(state)) };
+  const { program } = now(after);
+  if (program) return `Run program ${program}`;
+  return ends(state)[after.step] - ends(state)[state.step] > 1 ? "Next turn" : "Next line";
 }
 
 /** What is being done. @param {State} state */

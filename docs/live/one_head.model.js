@@ -160,8 +160,19 @@ export const STARTS = [LINES.column, LINES.scores, LINES.exponentials, LINES.out
 /** Whether a program has stored its row. @param {Step} step @param {number} program */
 export const isDone = ({ at }, program) => at[program]?.line === LINES.store;
 
-/** Where the reader stops: after each line of program 0, and at the end of each other program. @param {Step[]} steps */
-export const stops = (steps) => range(steps.length).filter((i) => !steps[i].program || isDone(steps[i], steps[i].program));
+/** Whether a step is within a loop's turn that the reader takes as a whole: a later one, unless its key is read from a wrong place. @param {Step} step @param {boolean} wrong */
+const isWithin = ({ moments }, wrong) =>
+  moments.some(({ line, turn }) => turn > 0 && (line === LINES.value || (line === LINES.key && !wrong)));
+
+/**
+ * Where the reader stops: in program 0 after each line and, once a loop is known, each turn; and at the end of each other program.
+ * @param {Step[]} steps @param {boolean} wrong
+ */
+export const stops = (steps, wrong) =>
+  range(steps.length).filter((i) => {
+    const { program } = steps[i];
+    return program ? isDone(steps[i], program) : !isWithin(steps[i], wrong);
+  });
 
 /** The output in memory; null where nothing was written. @param {Problem} problem @param {Step} step */
 export function output({ q }, { touched }) {

@@ -88,7 +88,7 @@ function says(state) {
     case "neither":
       return `Right. Memory fills ${Math.round(memory)} ms of ${whole}, and multiplying ${Math.round(multiplying)}, both at once. But what is it?`;
     default:
-      return "Which one fills the bar? Press your guess.";
+      return "What fills the bar? Press your guess.";
   }
 }
 

@@ -13,8 +13,7 @@ LEFT, FOOT = 26, 244  # the left edge, and the line above what stays
 STAYS = ("vote", "one place", "talk")  # what no step wipes
 BAR_X, BAR_END, BAR_Y = 206, 456, 56  # the bar that would go on where the board ends
 AT_LEAST = 100  # times as long as the three lines
-UNIT_X, UNIT_WIDTH, UNIT_YS = 104, 320, (24, 62, 100)  # a pair's bar of clocks, and those of two units below it
-HEADS_X, HEADS_WIDTH = 178, 220  # the bars of two times
+UNIT_X, UNIT_WIDTH, UNIT_YS = 104, 320, (36, 94, 152)  # a pair's bar of clocks, and those of two units below it
 CURVE_X, CURVE_Y, CURVE_WIDTH, CURVE_HEIGHT = 30, 164, 150, 76  # the clocks of a pair
 LONG, SHORT = a_pair_in_a_long_row.keys  # words
 FEWEST, HIGHEST = 256, 12  # words where the curve begins; times the clocks at SHORT where its axis ends
@@ -59,10 +58,8 @@ def draw_slow(board: Board) -> None:
 
 
 def draw_pairs(board: Board) -> None:
-    """Two suspects are struck out, and a pair has its price."""
+    """Two suspects are struck out."""
     clocks = worked.clocks_of_milliseconds(measured_milliseconds("one_key_attention", 128))
-    times = [(2048 // d, d, measured_milliseconds("one_key_attention", d)) for d in (128, 256)]
-    said = ", ".join(f"{heads} heads of {d}: {time:.0f} ms" for heads, d, time in times)
     a_clock, sent = cache_bytes_a_clock(), worked.PAIR_BYTES
     products = [
         f"2 · 2 · {worked.HEAD_DIM} = {worked.PAIR_FLOP}",
@@ -71,8 +68,7 @@ def draw_pairs(board: Board) -> None:
     memory = [f"2 · {worked.HEAD_DIM} · {worked.BYTES} = {sent}", f"{sent} / {a_clock} = {sent / a_clock:.0f}"]
     board.step(
         f"Three bars on one scale. A pair's: {clocks:.0f} clocks. Multiply: {', '.join(products)}, a sliver, struck "
-        f"out. Memory: {', '.join(memory)}, a short piece, struck out. Beside the first: work / speed. Below, half as "
-        f"many heads of twice the length, each time with its bar: {said}."
+        f"out. Memory: {', '.join(memory)}, a short piece, struck out. Below: work / speed."
     )
     board.erase(keep=STAYS)
     for y, name in zip(UNIT_YS, ("a pair", "multiply", "memory"), strict=True):
@@ -80,7 +76,7 @@ def draw_pairs(board: Board) -> None:
     draw_unit_bar(board, UNIT_YS[0], 1)
     board.write(UNIT_X + UNIT_WIDTH + 10, UNIT_YS[0], f"{clocks:.0f}", 0.95, at="left")
     with board.withhold():
-        board.write(466, 142, "work / speed", 1.0, at="right")
+        board.write(466, 206, "work / speed", 1.0, at="right")
     for y, (work, speed), unit_clocks in zip(
         UNIT_YS[1:], (products, memory), (worked.FP32_CLOCKS, sent / a_clock), strict=True
     ):
@@ -90,14 +86,6 @@ def draw_pairs(board: Board) -> None:
             board.write(466, y, speed, 0.8, at="right")
             draw_unit_bar(board, y, unit_clocks / clocks)
             board.strike(10, y + 6, 88, y - 6)
-    with board.withhold():
-        for i, (heads, d, _) in enumerate(times):
-            board.write(14, 176 + 34 * i, f"{heads} heads of {d}", 0.9, at="left")
-    with board.withhold():
-        for i, (_, _, time) in enumerate(times):
-            end = HEADS_X + HEADS_WIDTH * time / times[0][-1]
-            board.line((HEADS_X + 4, 176 + 34 * i), (end - 4, 176 + 34 * i), width=10)
-            board.write(end + 8, 176 + 34 * i, f"{time:.0f} ms", 0.9, at="left")
 
 
 def draw_unit_bar(board: Board, y: float, part: float) -> None:

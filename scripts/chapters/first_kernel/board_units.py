@@ -11,7 +11,7 @@ LEFT, WARP_GAP = 14, 50  # the tree's left edge; from one warp to the next
 TREE_YS, COUNTS_X = (34, 87, 125, 163), 232  # the levels of a sum, and where their instructions are counted
 WALL_X = 366  # the load-store unit is a gap in it
 NAMES_X, BARS_X, CLOCK_WIDTH = 14, 146, 1.1  # a form's name, its bars, and the pixels of a clock
-FORM_YS, BAR_GAP = (24, 80, 136, 192), 16  # of each form's first bar; from one to the next
+FORM_YS, BAR_GAP = (24, 104, 148, 192), 20  # of each form's time; from it to what the units take of it
 COUNT_X, COUNT_Y, COUNT_GAP = 364, 18, 17  # how the passes' clocks are worked out, line by line
 
 
@@ -117,40 +117,28 @@ def measured_clocks() -> dict[str, float]:
 
 
 def draw_ablation(board: Board) -> None:
-    """Four forms of the kernel, one below the other: each with the bars of its time and of two units."""
+    """The kernel's time with what two units have to do in it, and the times of three forms with parts left out."""
     times, lsu, alu = measured_clocks(), worked.LSU_CLOCKS, round(worked.alu_clocks(worked.WARPS))
-    passes, loads = round(worked.alu_clocks(0)), worked.LOAD_CLOCKS
-    loops = alu - passes
-    summed = f"{passes} + {loops} = {alu}"
+    passes = round(worked.alu_clocks(0))
+    summed = f"{passes} + {alu - passes} = {alu}"
+    forms = {"no passes": times["passes"], "no sums": times["sums"], "neither": times["both"]}
+    said = ", ".join(f"{name} {clocks:.0f}" for name, clocks in forms.items())
     board.step(
-        f"Bars on one scale: time, LSU, ALU. The kernel: {times['nothing']:.0f}, {lsu}, {summed}; on the right how its "
-        f"passes are worked out. Below: no passes, {times['passes']:.0f}, {lsu}, {loops}; no sums, "
-        f"{times['sums']:.0f}, {loads}, {alu}; neither, {times['both']:.0f}. On the right rice, 30, and "
+        f"Bars on one scale. The kernel: its time {times['nothing']:.0f}, the LSU {lsu}, the ALU {summed}; on the "
+        f"right how its passes are worked out. Below, the times with parts left out: {said}. On the right rice, 30, and "
         "sauce, 12: dinner at the end of the longer."
     )
     board.erase(keep=STAYS)
-    whole, no_passes, no_sums, neither = FORM_YS
-    board.write(NAMES_X, whole, "the kernel", 0.85, at="left")
-    draw_time(board, whole, times["nothing"])
-    draw_unit(board, whole, "LSU", lsu)
+    board.write(NAMES_X, FORM_YS[0], "the kernel", 0.85, at="left")
+    draw_time(board, FORM_YS[0], times["nothing"])
+    draw_unit(board, "LSU", lsu)
     draw_count(board, passes)
     with board.withhold():
-        draw_unit(board, whole, "ALU", alu, summed)
-    with board.withhold():
-        board.write(NAMES_X, no_passes, "no passes", 0.85, at="left")
-        draw_unit(board, no_passes, "LSU", lsu)
-        draw_unit(board, no_passes, "ALU", loops)
-    with board.withhold():
-        draw_time(board, no_passes, times["passes"])
-    with board.withhold():
-        board.write(NAMES_X, no_sums, "no sums", 0.85, at="left")
-        draw_unit(board, no_sums, "LSU", loads)
-        draw_unit(board, no_sums, "ALU", alu)
-    with board.withhold():
-        draw_time(board, no_sums, times["sums"])
-    with board.withhold():
-        board.write(NAMES_X, neither, "neither", 0.85, at="left")
-        draw_time(board, neither, times["both"])
+        draw_unit(board, "ALU", alu, summed)
+    for y, (name, clocks) in zip(FORM_YS[1:], forms.items(), strict=True):
+        with board.withhold():
+            board.write(NAMES_X, y, name, 0.85, at="left")
+            draw_time(board, y, clocks)
     with board.withhold():
         draw_dinner(board)
 
@@ -175,9 +163,9 @@ def draw_count(board: Board, passes: float) -> None:
                 board.write(COUNT_X, COUNT_Y + COUNT_GAP * (first + i), text, 0.8, at="left")
 
 
-def draw_unit(board: Board, form_y: int, unit: str, clocks: float, text: str = "") -> None:
+def draw_unit(board: Board, unit: str, clocks: float, text: str = "") -> None:
     """A hollow bar, since it's worked out, with its name, and behind it its clocks, or how they add up."""
-    y, width = form_y + BAR_GAP * ("time", "LSU", "ALU").index(unit), CLOCK_WIDTH * clocks
+    y, width = FORM_YS[0] + BAR_GAP * ("time", "LSU", "ALU").index(unit), CLOCK_WIDTH * clocks
     board.box(BARS_X, y - 5, width, 10)
     write_around_bar(board, width, y, text or f"{clocks:.0f}", unit)
 

@@ -84,7 +84,7 @@ const calls = {
   "one_head: words": (m) => () => m.WORDS,
   "one_head: clicks": (m) => (wrong) => {
     const steps = m.launch(m.WORDS, wrong);
-    const [, ...ends] = m.stops(steps).map((i) => steps[i]);
+    const [, ...ends] = m.stops(steps, wrong).map((i) => steps[i]);
     const lines = steps.filter(({ program }) => program === 0).flatMap(({ moments }) => moments.map(({ line }) => line));
     const all = m.run(m.WORDS, 0, wrong).map(({ line }) => line);
     return [m.WORDS.q.map((_, i) => ends.filter(({ program }) => program === i).length), lines.join() === all.join()];

@@ -70,9 +70,12 @@ def memory_accesses(problem, wrong):
 
 
 @per_case
-def clicks(_):
-    """A press for each line of program 0, and one for each other program; no line is left out."""
-    return [[19, 1, 1], True]
+def clicks(wrong):
+    """
+    In program 0 a press for each line or later turn, with a wrong address two for such a turn of the keys; then one for
+    each other program.  No line is left out.
+    """
+    return [[17 if wrong else 15, 1, 1], True]
 
 
 @per_case
@@ -111,7 +114,7 @@ def problems() -> list[dict]:
 CHECKS = [
     OracleCheck("one_head: source", source, lambda: [[False], [True]], ("weights, 0.0))", "weights, 1.0))")),
     OracleCheck("one_head: words", per_case(lambda: problems()[0]), lambda: [[]], ("[0, 10], [5, 5]", "[0, 10], [5, 6]")),
-    OracleCheck("one_head: clicks", clicks, lambda: [[False], [True]], ("!steps[i].program || ", "")),
+    OracleCheck("one_head: clicks", clicks, lambda: [[False], [True]], ("(line === LINES.key && !wrong)", "line === LINES.key")),
     OracleCheck("one_head: touched", memory_accesses, lambda: [[problem, wrong] for problem in problems() for wrong in (False, True)],
         ("turn * (wrong ? 1 : dim) + c", "turn * dim + c"), rel_tol=1e-5, abs_tol=1e-5, other_mistakes=(("program * dim + c", "program + c"),)),
     OracleCheck("one_head: loads", loads, lambda: [[problem, wrong] for problem in problems() for wrong in (False, True)],

@@ -30,7 +30,9 @@ def clocks_of(stage) -> list[float]:
 
 def numbers(stage) -> list[int]:
     """What stands at the bars."""
-    found = [re.fullmatch(r"(\d+)( clocks)?", each.text) for each in stage.select("text.label")]
+    found = [
+        re.fullmatch(r"(\d+)( clocks)?", each.text) for each in stage.select("text.label:not(.strong)")
+    ]  # a guess is bold
     return [int(each[1]) for each in found if each]
 
 

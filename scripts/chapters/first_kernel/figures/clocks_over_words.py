@@ -1,5 +1,8 @@
 """How many clocks of an SM a pair takes in short texts and in long ones, and for how many each unit works."""
 
+from itertools import pairwise
+from math import log2
+
 import plotly.graph_objects as go
 
 from scripts import records
@@ -13,7 +16,7 @@ ALT = (
 )
 LINES = {  # the column of the table -> its line
     "all": plot.Style("time", "accent"),
-    "lsu": plot.Style("LSU: sums", "ink"),
+    "data_path": plot.Style("LSU: sums", "ink"),
     "alu": plot.Style("ALU: passes", "soft", symbol="square"),
 }
 WORDS = [256, 512, 1024, 2048, 4096, 8192]
@@ -27,6 +30,16 @@ def figure() -> go.Figure:
     for unit, style in LINES.items():
         hover = "%{x} words, %{name}: %{y:.0f} clocks"
         fig.add_scatter(x=[row["n"] for row in rows], y=[row[unit] for row in rows], **style.scatter(hover))
-    plot.add_text(fig, [384, 1536], [HIGH, HIGH], ["sums lead", "passes lead"], "ink")
+    meet = meeting(rows)
+    plot.add_text(fig, [meet / 2, 2 * meet], [HIGH, HIGH], ["sums lead", "passes lead"], "ink")
+    fig.add_vline(meet, line={"dash": "dot", "width": 1})
     axes = plot.log_axis("words in a text", WORDS), plot.log_axis("clocks", [50, 100, 200, 500, 1000])
     return plot.finish(fig, 340, xaxis=axes[0], yaxis=axes[1])
+
+
+def meeting(rows: list[dict]) -> float:
+    """Returns after how many words the ALU's line crosses the LSU's, both drawn on logarithmic axes."""
+    lead = {row["n"]: log2(row["alu"] / row["data_path"]) for row in rows}
+    before, after = next(pair for pair in pairwise(lead) if lead[pair[0]] < 0 <= lead[pair[1]])
+    part = lead[before] / (lead[before] - lead[after])
+    return before * (after / before) ** part
