@@ -125,8 +125,8 @@ def draw_ablation(board: Board) -> None:
     said = ", ".join(f"{name} {clocks:.0f}" for name, clocks in forms.items())
     board.step(
         f"Bars on one scale. The kernel: its time {times['nothing']:.0f}, the LSU {lsu}, the ALU {summed}; on the "
-        f"right how its passes are worked out. Below, the times with parts left out: {said}. On the right rice, 30, and "
-        "sauce, 12: dinner at the end of the longer."
+        f"right how its passes are worked out. Below, the times with parts left out: {said}. On the right rice, "
+        "30, and sauce, 12: dinner at the end of the longer."
     )
     board.erase(keep=STAYS)
     board.write(NAMES_X, FORM_YS[0], "the kernel", 0.85, at="left")
