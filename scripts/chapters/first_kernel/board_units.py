@@ -119,12 +119,10 @@ def measured_clocks() -> dict[str, float]:
 def draw_ablation(board: Board) -> None:
     """The kernel's time with what two units have to do in it, and the times of three forms with parts left out."""
     times, lsu, alu = measured_clocks(), worked.LSU_CLOCKS, round(worked.alu_clocks(worked.WARPS))
-    passes = round(worked.alu_clocks(0))
-    summed = f"{passes} + {alu - passes} = {alu}"
     forms = {"no passes": times["passes"], "no sums": times["sums"], "neither": times["both"]}
     said = ", ".join(f"{name} {clocks:.0f}" for name, clocks in forms.items())
     board.step(
-        f"Bars on one scale. The kernel: its time {times['nothing']:.0f}, the LSU {lsu}, the ALU {summed}; on the "
+        f"Bars on one scale. The kernel: its time {times['nothing']:.0f}, the LSU {lsu}, the ALU {alu}; on the "
         f"right how its passes are worked out. Below, the times with parts left out: {said}. On the right rice, "
         "30, and sauce, 12: dinner at the end of the longer."
     )
@@ -132,9 +130,9 @@ def draw_ablation(board: Board) -> None:
     board.write(NAMES_X, FORM_YS[0], "the kernel", 0.85, at="left")
     draw_time(board, FORM_YS[0], times["nothing"])
     draw_unit(board, "LSU", lsu)
-    draw_count(board, passes)
+    draw_count(board, worked.alu_clocks(0))
     with board.withhold():
-        draw_unit(board, "ALU", alu, summed)
+        draw_unit(board, "ALU", alu)
     for y, (name, clocks) in zip(FORM_YS[1:], forms.items(), strict=True):
         with board.withhold():
             board.write(NAMES_X, y, name, 0.85, at="left")
@@ -163,11 +161,11 @@ def draw_count(board: Board, passes: float) -> None:
                 board.write(COUNT_X, COUNT_Y + COUNT_GAP * (first + i), text, 0.8, at="left")
 
 
-def draw_unit(board: Board, unit: str, clocks: float, text: str = "") -> None:
-    """A hollow bar, since it's worked out, with its name, and behind it its clocks, or how they add up."""
+def draw_unit(board: Board, unit: str, clocks: float) -> None:
+    """A hollow bar, since it's worked out."""
     y, width = FORM_YS[0] + BAR_GAP * ("time", "LSU", "ALU").index(unit), CLOCK_WIDTH * clocks
     board.box(BARS_X, y - 5, width, 10)
-    write_around_bar(board, width, y, text or f"{clocks:.0f}", unit)
+    write_around_bar(board, width, y, f"{clocks:.0f}", unit)
 
 
 def draw_time(board: Board, form_y: int, clocks: float) -> None:
