@@ -7,7 +7,7 @@ import { stage } from "./strokes.js";
 
 const initial = { wrong: false, step: 2 }; // something is on the bench
 const BEFORE_KEY_1 = 5; // the last step that the missing * HEAD_DIM leaves as it was
-const [LINE, FAST] = [800, 180]; // milliseconds of a line: alone, and where a whole program runs
+const [LINE, TURN, FAST] = [800, 400, 180]; // milliseconds of a line: alone, and where a turn or a whole program runs
 
 /** @typedef {typeof initial} State */
 /** @typedef {import("./one_head.model.js").Step} Step */
@@ -25,8 +25,10 @@ const now = (state) => all(state)[ends(state)[state.step]];
 const last = (state) => ends(state).length - 1;
 /** The step that ends a program. @param {number} program @param {State} state */
 const end = (program, state) => ends(state).findIndex((i) => isDone(all(state)[i], program));
+/** How many lines the last press ran. @param {State} state */
+const lines = (state) => ends(state)[state.step] - ends(state)[state.step - 1];
 /** @param {State} state */
-const pace = (state) => (now(state).program ? FAST : LINE);
+const pace = (state) => (now(state).program ? FAST : lines(state) > 1 ? TURN : LINE);
 /** How far a change is. @param {number} part */
 const eased = (part) => 1 - (1 - Math.min(1, Math.max(0, part))) ** 3;
 
@@ -35,10 +37,10 @@ const eased = (part) => 1 - (1 - Math.min(1, Math.max(0, part))) ** 3;
  * @param {State} state @param {number} [elapsed] @returns {Frame}
  */
 function frame(state, elapsed = Infinity) {
-  const [steps, lines] = [all(state), elapsed / pace(state)];
+  const [steps, passed] = [all(state), elapsed / pace(state)];
   const from = (ends(state)[state.step - 1] ?? 0) + 1;
-  const i = Math.min(from + Math.floor(lines), ends(state)[state.step]);
-  const part = 2 * (lines + from - i);
+  const i = Math.min(from + Math.floor(passed), ends(state)[state.step]);
+  const part = 2 * (passed + from - i);
   const before = steps[i - 1] ?? steps[0];
   return { step: steps[i], before, wrong: state.wrong, first: eased(part), second: eased(part - 1) };
 }
@@ -116,11 +118,14 @@ function next(state) {
   const after = { ...state, step: Math.min(state.step + 1, last(state)) };
   const { program } = now(after);
   if (program) return `Run program ${program}`;
-  return ends(state)[after.step] - ends(state)[state.step] > 1 ? "Next turn" : "Next line";
+  return lines(after) > 1 ? "Next turn" : "Next line";
 }
 
 /** What is being done. @param {State} state */
-const meanwhile = (state) => (now(state).program ? "The same lines run, with a query of its own." : "");
+function meanwhile(state) {
+  if (now(state).program) return "The same lines run, with a query of its own.";
+  return lines(state) > 1 ? "The loop’s lines run again." : "";
+}
 
 /** @param {State} state @param {(change: Partial<State>) => void} set */
 const toggle = ({ wrong }, set) => checkbox(html`forget <code>* HEAD_DIM</code>`, wrong, (wrong) => set({ wrong, step: wrong ? BEFORE_KEY_1 : initial.step }));
@@ -209,6 +214,6 @@ export default {
   numbers: (state, { elapsed }) => listing(state.wrong, frame(state, elapsed).step),
   lastStep: last,
   done: ({ wrong }) => (wrong ? 2 : 1), // which caption
-  duration: (state) => pace(state) * (ends(state)[state.step] - ends(state)[state.step - 1]),
+  duration: (state) => pace(state) * lines(state),
   says: (state) => sentence(WORDS, state.wrong, now(state)).replace(/ ([·×]) /g, "\u00a0$1\u00a0"), // no line ends in a product
 };

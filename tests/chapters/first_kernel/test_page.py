@@ -187,7 +187,7 @@ def test_the_bar_has_two_units_and_two_forms_with_as_many_clocks_as_were_measure
         "memory": worked.PAIR_BYTES // 32,
         "multiplying": worked.FP32_CLOCKS,
         "passes": clocks["sums"],
-        "sums, without passes": clocks["passes"],
+        "sums": clocks["passes"],
     }
     labels = drawing_text(f"first-kernel-{drawing}")
     assert f"{clocks['nothing']:.0f} clocks" in labels
