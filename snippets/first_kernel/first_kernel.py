@@ -89,7 +89,7 @@ table.show()
 columns = {"pairs": "million", "median": "ms", "p20": "ms", "p80": "ms", "one_pair": "ps"}
 growth = Table("growth", n="", **columns)
 for n in (256, 512, 1024, 2048, 4096, 8192) if on_gpu else ():
-    q, k, v = torch.randn(3, 16384 // n, 2, n, 64, device=device).half()
+    q, k, v = torch.randn(3, 16384 // n, 2, n, 128, device=device).half()
     pairs = 16384 * 2 * n
     spent = device_time(partial(one_key_attention, q, k, v))
     row = [n, pairs / 1e6, *spent, spent.median * 1e9 / pairs]

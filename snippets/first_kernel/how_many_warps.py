@@ -58,7 +58,7 @@ NAMES |= {"bits": ["LOP3", "SEL", "SHF", "PRMT"], "S2R": ["S2R"]}
 counts = Table("compiled", n="", warps="", all="", **dict.fromkeys(NAMES, ""))
 kernels = {(512, warps): kernel for warps, kernel in compiled.items()}
 for n in (2048, 4096, 8192) if on_gpu else ():
-    long = torch.zeros(1, 1, n, 64, dtype=torch.float16, device=device)
+    long = torch.zeros(1, 1, n, 128, dtype=torch.float16, device=device)
     kernels[n, 4] = start(long, long, long, long.clone(), 4)
 for (n, warps), kernel in kernels.items() if on_gpu else ():
     keys, values = loops(kernel.asm["sass"])
@@ -76,7 +76,7 @@ counts.show() if on_gpu else print("No GPU here, so nothing was compiled for one
 # %% tags=["times"]
 columns = {"median": "ms", "ratio": "", "low": "", "high": "", "registers": "", "spilled": ""}
 times = Table("times", n="", head_dim="", warps="", **columns)
-settings = [(32, 16, 512, 128), (8, 2, 2048, 64), (1, 1, 8192, 64)]
+settings = [(32, 16, 512, 128), (8, 2, 2048, 128), (1, 1, 8192, 128)]
 for batch, heads, n, d in settings if on_gpu else ():
     q, k, v = torch.randn(3, batch, heads, n, d, device=device).half()
     out = torch.empty_like(q)

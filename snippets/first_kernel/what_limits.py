@@ -2,7 +2,7 @@
 # # What limits the first kernel?
 #
 # The kernel of chapter 5 with 1, 2, 4 and 8 warps a program, in texts of 512 words; then with
-# four warps in shorter and longer texts, always 16384 words in all, in two heads of 64. In each
+# four warps in shorter and longer texts, always 16384 words in all, in 16 heads of 128. In each
 # clock an SM can start four instructions. Its load-store unit (LSU) takes one of them, for
 # loads, shared memory and shuffles, and its ALU takes two, for comparisons and integers; FMA
 # stands for multiply-adds in FP32. The table has how busy each is, of what it can take, as ncu
@@ -21,7 +21,7 @@ from kernels.bench.table import Table
 percent = dict.fromkeys(["issue", "lsu", "data_path", "alu", "fma"], "%")
 busy = Table("busy", n="", head_dim="", heads="", warps="", time="ms", **percent)
 settings = [(512, 128, 16, warps, 32) for warps in BY_WARPS]
-settings += [(n, 64, 2, 4, 16384 // n) for n in (256, 512, 1024, 2048, 4096, 8192)]
+settings += [(n, 128, 16, 4, 16384 // n) for n in (256, 1024, 2048, 4096, 8192)]
 counted = {}
 counts = torch.cuda.is_available() and shutil.which("ncu")
 for n, head_dim, heads, warps, texts in settings if counts else ():
