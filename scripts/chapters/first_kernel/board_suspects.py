@@ -103,7 +103,7 @@ def draw_cure(board: Board) -> None:
     one_key, blocks, flash = (
         measured_milliseconds(f"{form}_attention", 128) for form in ("one_key", "key_blocks", "flash")
     )
-    clocks = {row["n"]: row["all"] for row in records.table("what_limits", "clocks") if row["head_dim"] == 64}
+    clocks = {row["n"]: row["all"] for row in records.table("what_limits", "clocks") if row["warps"] == worked.WARPS}
     words = [SHORT, 2 * SHORT, 4 * SHORT]
     passes = [worked.alu_clocks(0, places) for places in words]
     said = ", ".join(f"{clocks:.0f} at {places}" for places, clocks in zip(words, passes, strict=True))
@@ -138,7 +138,7 @@ def draw_cure(board: Board) -> None:
                 board.write(across(words), CURVE_Y + 16, str(words), 0.75)
         board.write(CURVE_X, CURVE_Y + 35, "each step doubles", 0.8, at="left")
         board.line(*((across(words), height(cost / clocks[SHORT])) for words, cost in sorted(clocks.items())))
-        board.write(across(LONG) - 18, CURVE_Y - 54, a_pair_in_a_long_row(), 0.75, at="right")
+        board.write(across(LONG) - 4, CURVE_Y - 58, a_pair_in_a_long_row(), 0.75, at="right")
     with board.withhold():
         board.write(226, 52, "N · N · N  = N^{3}", 0.95, at="left")
     with board.withhold():

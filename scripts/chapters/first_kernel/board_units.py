@@ -123,8 +123,8 @@ def draw_ablation(board: Board) -> None:
     said = ", ".join(f"{name} {clocks:.0f}" for name, clocks in forms.items())
     board.step(
         f"Bars on one scale. The kernel: its time {times['nothing']:.0f}, the LSU {lsu}, the ALU {alu}; on the "
-        f"right how its passes are worked out. Below, the times with parts left out: {said}. On the right rice, "
-        "30, and sauce, 12: dinner at the end of the longer."
+        f"right how its passes are worked out. Below, the times with parts left out: {said}. On the right rice "
+        "for the sums, 30, and sauce for the passes, 12: dinner at the end of the longer."
     )
     board.erase(keep=STAYS)
     board.write(NAMES_X, FORM_YS[0], "the kernel", 0.85, at="left")
@@ -142,8 +142,8 @@ def draw_ablation(board: Board) -> None:
 
 
 def draw_dinner(board: Board) -> None:
-    """Rice and sauce side by side, and dinner at the end of the longer."""
-    for y, name, minutes in ((156, "rice", 30), (180, "sauce", 12)):
+    """Rice for sums and sauce for passes, and dinner at the end of the longer."""
+    for y, name, minutes in ((156, "sums: rice", 30), (180, "passes: sauce", 12)):
         board.write(COUNT_X - 6, y, name, 0.75, at="right")
         board.box(COUNT_X, y - 8, 3 * minutes, 16, str(minutes), 0.75)
     end = COUNT_X + 3 * 30

@@ -132,8 +132,7 @@ def test_the_page_has_the_clocks_that_the_units_work():
 
 def test_no_pair_takes_less_than_its_busiest_unit():
     ablated = plot.rows_with(records.table("ablation", "clocks"), n=worked.SHAPE[-1])
-    warps = plot.rows_with(records.table("what_limits", "clocks"), n=worked.SHAPE[-1], head_dim=128)
-    for clocks in [*ablated, *warps]:
+    for clocks in [*ablated, *records.table("what_limits", "clocks")]:
         assert clocks["all"] > max(clocks[unit] for unit in ("lsu", "data_path", "alu", "issue"))
     (whole,) = [row for row in ablated if row["left_out"] == "nothing"]
     assert max(("lsu", "data_path", "alu", "issue"), key=whole.get) == "data_path"
@@ -153,12 +152,13 @@ def test_the_parts_do_not_add_up_and_change_places_in_long_texts():
     assert both < sums / 3
     times = {row["left_out"]: row for row in plot.rows_with(records.table("ablation", "times"), n=512)}
     assert times["passes"]["low"] > 0.99 and times["sums"]["high"] < 0.55  # the same without the profiler
-    whole, passes, sums = (clocks[2048, form] for form in ("nothing", "passes", "sums"))
-    assert passes < 0.6 * whole and sums > 0.8 * whole
+    whole, long_passes, sums = (clocks[2048, form] for form in ("nothing", "passes", "sums"))
+    assert long_passes == pytest.approx(passes, rel=0.02) and long_passes < 0.6 * whole  # "as at 512"
+    assert 0.8 * whole < sums < 0.9 * whole  # they hide, but not completely
 
 
 def test_the_sums_are_busiest_in_short_texts_and_the_passes_in_long_ones():
-    rows = plot.rows_with(records.table("what_limits", "clocks"), head_dim=clocks_over_words.HEAD_DIM)
+    rows = clocks_over_words.rows_by_words()
     assert [row["n"] for row in rows] == clocks_over_words.WORDS
     busiest = {row["n"]: COLUMNS[max(COLUMNS, key=row.get)] for row in rows}
     assert list(busiest.values()) == ["LSU", "LSU", "schedulers", "ALU", "ALU", "ALU"]
@@ -186,13 +186,14 @@ def test_the_bar_has_two_units_and_two_forms_with_as_many_clocks_as_were_measure
     parts = {
         "memory": worked.PAIR_BYTES // 32,
         "multiplying": worked.FP32_CLOCKS,
-        "passes": clocks["sums"],
-        "sums": clocks["passes"],
+        "loads, loops, passes": clocks["sums"],
+        "loads, loops, sums": clocks["passes"],
     }
     labels = drawing_text(f"first-kernel-{drawing}")
     assert f"{clocks['nothing']:.0f} clocks" in labels
-    assert all(re.search(rf"{name}[a-z, ]* {part:.0f}\b", labels) for name, part in parts.items())
-    bars = re.findall(r'<rect x="(\d)" y="\d+" width="([\d.]+)" height="\d+" (.*)/>', source(drawing))
-    whole, *ends = [float(wide) + 2 * float(x) for x, wide, _ in bars]  # what is hollow has a line around it
-    assert [end / whole * clocks["nothing"] for end in ends] == pytest.approx(list(parts.values()), rel=0.005)
-    assert ["stroke=" in look for *_, look in bars] == [False, True, True, False, False]
+    assert all(re.search(rf"{name} {part:.0f}\b", labels) for name, part in parts.items())
+    bars = re.findall(r'<rect x="2" y="\d+" width="([\d.]+)" height="\d+" (.*)/>', source(drawing))
+    whole = float(re.search(r'viewBox="0 0 (\d+)', source(drawing))[1]) - 4  # within the frame
+    found = [float(wide) / whole * clocks["nothing"] for wide, _ in bars]
+    assert found == pytest.approx(list(parts.values()), rel=0.005)
+    assert ["stroke=" in look for _, look in bars] == [True, True, False, False]

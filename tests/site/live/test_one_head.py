@@ -173,11 +173,18 @@ def test_a_line_says_at_once_what_it_does_and_a_whole_program_when_its_picture_r
     assert sentence.startswith("[3.67")
 
 
-def test_a_quick_press_goes_on_and_a_program_that_runs_is_brought_to_its_end(moving_piece):
-    piece = moving_piece(LINES - 2)
-    button = piece.locator(".hb-live__main")
-    for sentence in ("", "[6.33, 3.67] goes out", "The same lines run", "Its own row"):
-        button.click()
+@pytest.mark.parametrize(
+    ("step", "sentences"),
+    [
+        (8, ["Divide by their sum", "The output starts"]),
+        (12, ["The loop’s lines run again.", "Value 1 is added", "The loop’s lines run again."]),
+        (LINES - 1, ["[6.33, 3.67] goes out", "The same lines run", "Its own row"]),
+    ],
+)
+def test_a_quick_press_goes_on_and_what_has_more_lines_is_brought_to_its_end(moving_piece, step, sentences):
+    piece = moving_piece(step)
+    for sentence in sentences:
+        piece.locator(".hb-live__main").click()
         piece.page.clock.run_for(40)
         assert sentence_text(piece).startswith(sentence)
 
