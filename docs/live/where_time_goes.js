@@ -21,7 +21,7 @@ const GUESSES = { memory: "Memory", multiplying: "Multiplying", neither: "Someth
 const tried = ({ tried }) => tried.split(",").filter(Boolean).map((name) => oneOf("Tried", name, Object.keys(GUESSES)));
 /** @param {string[]} tried */
 const isSolved = (tried) => SUSPECTS.every((name) => tried.includes(name));
-const ms = (/** @type {number} */ time) => `${time.toFixed(time < 1 ? 2 : 1)} ms`;
+const ms = (/** @type {number} */ time) => `${time.toFixed(time < 1 ? 3 : 1)} ms`;
 const ratio = (/** @type {State} */ { kernel, pytorch }) => `${Math.round(kernel / pytorch)} times as long`;
 
 /** @param {State} state @param {string[]} tried @param {number} width */
@@ -88,7 +88,7 @@ function says(state) {
     case "neither":
       return `Right. Memory fills ${Math.round(memory)} ms of ${whole}, and multiplying ${Math.round(multiplying)}, both at once. But what is it?`;
     default:
-      return "What fills the bar? Press your guess.";
+      return "Press your guess.";
   }
 }
 

@@ -196,7 +196,7 @@ def draw_one_head(board: Board) -> None:
     )
     board.erase(keep=STAYS)
     first, line = ROW_YS[0], ROW_YS[1] - ROW_YS[0]
-    names = ["k:", *(str(list(key)) for key in worked.KEYS)]
+    names = ["start", *(str(list(key)) for key in worked.KEYS)]
     for y, name in zip(ROW_YS, names, strict=True):
         board.write(LEFT - 12, y, name, 0.75, at="left")
     board.write(RESULT_X, first, f"q {list(QUERIES[1])}", 0.75, at="left")

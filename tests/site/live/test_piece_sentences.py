@@ -52,7 +52,7 @@ SENTENCES = [
     ("one_head", {"wrong": "true", "step": 17}, "it should be [6.33, 3.67]. And nothing crashed"),
     ("one_head", {"wrong": "true", "step": 18}, "writes [6.33, 3.67] instead of [5, 5]"),
     ("one_head", {"wrong": "true", "step": 19}, "nobody ever read its last key"),
-    ("where_time_goes", {}, "What fills the bar? Press your guess."),
+    ("where_time_goes", {}, "Press your guess."),
     ("where_time_goes", {"tried": "memory,multiplying,neither"}, "Right. Memory fills 8 ms of 64, and multiplying 1, both at once."),
     ("where_time_goes", {"tried": "memory"}, "68.7 GB. At the full speed of L2, the chip’s large cache, that’s 8 ms of 64."),
     ("where_time_goes", {"tried": "memory,multiplying"}, "As many operations as bytes, 68.7 billion: 1 ms of 64"),
