@@ -189,6 +189,7 @@ function drawRow(program, { step, before, first, second }, at) {
     const high = (from + (full(name, number) - from) * made) * cell.height;
     return [
       ground(cell, "paper"),
+      ground(cell, "rose-fill", writing ? GROUND_ALPHA : 0), // all of its places are made anew
       rect(cell.x, cell.y + cell.height - high, cell.width, high, "rose-fill", 0.45),
       group(earlier ? 1 : made, outline(cell, "thin rose dashes", 1)),
       written(cell, made < 0.5 ? last : number, "ink"),

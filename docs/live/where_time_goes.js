@@ -1,4 +1,4 @@
-// The time of a kernel as a bar: the reader guesses what fills it. Two suspects are hollow, since that's worked out.
+// The time of a kernel as an empty bar: the reader guesses what fills it. Two suspects are dashed, since they're worked out.
 import { html, svg } from "lit-html";
 import { billions, gigabytes, times } from "./where_time_goes.model.js";
 import { formatNumber, oneOf } from "./controls.js";
@@ -10,7 +10,7 @@ const [LANE, GAP] = [40, 8]; // the kernel's bar has two lanes, and this around 
 const HIGH = 2 * LANE + 3 * GAP; // of both bars
 const NAME = 28; // above each bar
 const TOP = NAME + HIGH + 20 + NAME; // of the kernel's
-const OUT = 4; // pixels by which what is hollow begins left of the picture, which hides its edge there
+const EDGE = 1.5; // half the line around what is empty, in pixels
 
 /** @typedef {typeof initial} State */
 const SUSPECTS = ["memory", "multiplying"];
@@ -34,8 +34,8 @@ function draw(state, tried, width) {
     const y = TOP + GAP + lane * (LANE + GAP);
     const words = svg`${name} <tspan class="strong">${ms(time)}</tspan>`;
     return [
-      rect(-OUT, y + 1, there ? time * scale + OUT - 1 : 0, LANE - 2, "paper hollow moves"),
-      text(time * scale + 10, y + 26, "paper halo moves", words, Number(there)),
+      rect(3 * EDGE, y, Math.max(0, (there ? time * scale : 0) - 3 * EDGE), LANE, "ink hollow moves", Number(there)),
+      text(time * scale + 10, y + 26, "ink tinted halo moves", words, Number(there)),
     ];
   });
   const [x, anchor] = width < 600 && known ? [width - 8, "end"] : [width / 2, "middle"]; // beside the lanes' names
@@ -46,11 +46,11 @@ function draw(state, tried, width) {
     rect(0, NAME, pytorch * scale, HIGH, "ink"),
     text(0, TOP - 12, "ink", named("this kernel", kernel)),
     text(width, TOP - 12, "violet factor end", ratio(state)),
-    rect(0, TOP, width, HIGH, "violet"),
-    path(hatch(0, width, TOP, HIGH), "paper thin moves", open ? 0.4 : 0),
-    rect(0, TOP, known, HIGH, "violet known moves"),
-    text(x, TOP + HIGH / 2 + 7, `question paper moves ${anchor}`, "What fills it?", Number(!open)),
-    text(x, TOP + HIGH / 2 + (width < 600 ? 10 : 16), `riddle paper halo moves ${anchor}`, "What else?", Number(open)),
+    rect(EDGE, TOP + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "violet empty"),
+    path(hatch(2 * EDGE, width - 2 * EDGE, TOP + 2 * EDGE, HIGH - 4 * EDGE), "violet thin moves", open ? 0.4 : 0),
+    rect(2 * EDGE, TOP + 2 * EDGE, Math.max(0, known - 2 * EDGE), HIGH - 4 * EDGE, "known moves"),
+    text(x, TOP + HIGH / 2 + 7, `question violet moves ${anchor}`, "What fills it?", Number(!open)),
+    text(x, TOP + HIGH / 2 + (width < 600 ? 10 : 16), `riddle violet tinted halo moves ${anchor}`, "What else?", Number(open)),
     lanes,
   ];
 }

@@ -192,8 +192,8 @@ def test_the_bar_has_two_units_and_two_forms_with_as_many_clocks_as_were_measure
     labels = drawing_text(f"first-kernel-{drawing}")
     assert f"{clocks['nothing']:.0f} clocks" in labels
     assert all(re.search(rf"{name} {part:.0f}\b", labels) for name, part in parts.items())
-    bars = re.findall(r'<rect x="2" y="\d+" width="([\d.]+)" height="\d+" (.*)/>', source(drawing))
-    whole = float(re.search(r'viewBox="0 0 (\d+)', source(drawing))[1]) - 4  # within the frame
+    bars = re.findall(r'<rect x="3" y="\d+" width="([\d.]+)" height="\d+" (.*)/>', source(drawing))
+    whole = float(re.search(r'viewBox="0 0 (\d+)', source(drawing))[1]) - 6  # within the frame
     found = [float(wide) / whole * clocks["nothing"] for wide, _ in bars]
     assert found == pytest.approx(list(parts.values()), rel=0.005)
     assert ["stroke=" in look for _, look in bars] == [True, True, False, False]

@@ -20,17 +20,16 @@ MEASURED = {"kernel": TIMES["one_key_attention"], "pytorch": TIMES["attention"],
 
 NAMES = ["pytorch", "kernel", "known", "memory", "multiplying"]
 EDGES = "(piece) => [piece, ...piece.querySelectorAll('button')].map((each) => JSON.stringify(each.getBoundingClientRect()))"
-# In the browser: where the plain bar ends, and where what is hollow does, with the line around it.
+# In the browser: where the plain bar ends, and where what is hollow does.
 ENDS = """(piece) => ["known", "hollow"].map((look) => Math.max(0, ...[...piece.querySelectorAll(`svg:not(.printed) .${look}`)]
-    .map((bar) => bar.x.baseVal.value + bar.width.baseVal.value).filter((end) => end > 0)
-    .map((end) => look === "hollow" ? end + 1 : end)))"""
+    .map((bar) => bar.width.baseVal.value && bar.x.baseVal.value + bar.width.baseVal.value)))"""
 
 
 def ends(drawing) -> dict[str, float]:
-    """Where each bar ends, as a part of the long one; what is hollow has a line around it, half of it outside."""
+    """Where each bar ends, as a part of the long one, which has a line around it, half of it outside."""
     bars = drawing.select("rect")
-    wide = [float(bar["x"]) + float(bar["width"]) + (1 if "hollow" in bar["class"] else 0) for bar in bars]
-    return {name: max(end, 0) / wide[1] for name, end in zip(NAMES, wide, strict=True)}
+    found = [float(bar["width"]) and float(bar["x"]) + float(bar["width"]) for bar in bars]
+    return {name: end / (found[1] + 1.5) for name, end in zip(NAMES, found, strict=True)}
 
 
 def drawings(pieces, size: str, tried: str):
@@ -47,7 +46,7 @@ def test_the_bars_are_equally_high_and_at_one_scale(pieces, size):
     assert end["pytorch"] == pytest.approx(MEASURED["pytorch"] / MEASURED["kernel"], rel=0.02)
     assert [end[name] * MEASURED["kernel"] for name in NAMES[3:]] == pytest.approx(filled, abs=0.06)
     pytorch, kernel, *_ = drawing.select("rect")
-    assert pytorch["height"] == kernel["height"]
+    assert float(pytorch["height"]) == float(kernel["height"]) + 3
     assert [name for name, bar in zip(NAMES, drawing.select("rect"), strict=True) if "hollow" in bar["class"]] == NAMES[
         3:
     ]
@@ -62,8 +61,8 @@ def test_once_both_are_tried_hatching_begins_where_the_longest_ends(pieces, size
     end, path = ends(drawing), drawing.select_one("path")
     assert end["known"] == pytest.approx(end["memory"], abs=1e-4) and end["memory"] > end["multiplying"]
     x = [float(x) for x in re.findall(r"[ML]([\d.]+)", path["d"])]
-    assert (min(x), max(x)) == (0, float(drawing.select("rect")[1]["width"]))
-    assert path.find_next("rect")["class"] == ["fill", "violet", "known", "moves"]
+    assert (min(x), max(x)) == (3, float(drawing.select("rect")[1]["width"]))  # within the line around it
+    assert path.find_next("rect")["class"] == ["fill", "known", "moves"]
     assert (float(path["opacity"]) > 0) == (size == "printed" or "," in tried)
 
 

@@ -12,9 +12,9 @@ ALT = (
 )
 NAMES = {
     "one_key_attention": "one key at a time",
-    "key_blocks_attention": "6: many keys",
+    "key_blocks_attention": "chapter 6",
     "attention": "three lines of PyTorch",
-    "flash_attention": "8: many queries, too",
+    "flash_attention": "chapter 8",
     "sdpa_cudnn": "cuDNN",
 }
 
