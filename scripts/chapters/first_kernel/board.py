@@ -160,7 +160,7 @@ def write_places(board: Board, y: float, texts: list[str]) -> None:
 
 
 def draw_exponentials(board: Board, y: float, row: ProgramRow) -> None:
-    board.write(LEFT - 12, y + 3, f"e^{{S - {max(row.scores):g}}}", 0.85, at="left")
+    board.write(LEFT - 12, y + 3, f"e^{{score - {max(row.scores):g}}}", 0.85, at="left")
     write_places(board, y, [number_text(term) for term in row.terms[:-1]])
 
 

@@ -15,7 +15,7 @@ from scripts.records import ROOT
 from tests.chapters.three_words import K, Q, S
 from tests.docs.page_text import DRAWINGS, drawing_text
 
-COLUMNS = {"data_path": "LSU", "alu": "ALU", "issue": "schedulers"}
+COLUMNS = {"lsu": "LSU", "alu": "ALU", "issue": "schedulers"}
 PROGRAM = 1  # worked in the chapter, with the query [1, 1]
 
 
@@ -128,6 +128,9 @@ def test_the_page_has_the_clocks_that_the_units_work():
             rf"^\| {warps} \| {each} \| {warps} · {lsu // warps} = {lsu} \| 48 \+ \d+ = {alu:.0f} \| {issue[warps]} \|"
         )
         assert re.search(row, notes, re.M)
+        hand = {"ALU": alu, "LSU": lsu, "schedulers": instructions[warps] * warps / 4}
+        longest = max(hand, key=hand.get)
+        assert re.search(rf"^\| {warps}(, as before)? \| {longest} \| {hand[longest]:.0f} \| ", page, re.M)
 
 
 def test_no_pair_takes_less_than_its_busiest_unit():
@@ -181,19 +184,21 @@ def test_the_drawn_pass_is_counted_as_by_hand():
 
 
 @pytest.mark.parametrize("drawing", ["bar", "bar-wide"])
-def test_the_bar_has_two_units_and_two_forms_with_as_many_clocks_as_were_measured(drawing):
-    clocks = {row["left_out"]: row["all"] for row in plot.rows_with(records.table("ablation", "clocks"), n=512)}
+def test_the_bar_has_the_times_of_two_suspects_and_two_forms(drawing):
+    ladder = plot.rows_with(records.table("prefill_speed", "forward_128"), n=512, causal=False)
+    whole, pytorch = (plot.rows_with(ladder, form=form)[0]["median"] for form in ("one_key_attention", "attention"))
+    left_out = {row["left_out"]: row["median"] for row in plot.rows_with(records.table("ablation", "times"), n=512)}
+    (l2,) = plot.rows_with(records.table("l2_speed", "sizes"), size=16)
     parts = {
-        "memory": worked.PAIR_BYTES // 32,
-        "multiplying": worked.FP32_CLOCKS,
-        "loads and passes": clocks["sums"],
-        "loads and sums": clocks["passes"],
+        "memory": worked.PAIRS * worked.PAIR_BYTES / l2["speed"] / 1e9,
+        "multiplying": worked.milliseconds_of_clocks(worked.FP32_CLOCKS),
+        "loads and passes": left_out["sums"],
+        "loads and sums": left_out["passes"],
     }
     labels = drawing_text(f"first-kernel-{drawing}")
-    assert f"{clocks['nothing']:.0f} clocks" in labels
-    assert all(re.search(rf"{name} {part:.0f}\b", labels) for name, part in parts.items())
+    assert f"this kernel {whole:.1f} ms {whole / pytorch:.0f} times as long" in labels
+    assert joined(*(f"{name} {part:.1f} ms" for name, part in parts.items())) in labels
     bars = re.findall(r'<rect x="3" y="\d+" width="([\d.]+)" height="\d+" (.*)/>', source(drawing))
-    whole = float(re.search(r'viewBox="0 0 (\d+)', source(drawing))[1]) - 6  # within the frame
-    found = [float(wide) / whole * clocks["nothing"] for wide, _ in bars]
-    assert found == pytest.approx(list(parts.values()), rel=0.005)
+    width = float(re.search(r'viewBox="0 0 (\d+)', source(drawing))[1]) - 6  # within the frame
+    assert [float(wide) / width * whole for wide, _ in bars] == pytest.approx(list(parts.values()), rel=0.005)
     assert ["stroke=" in look for _, look in bars] == [True, True, False, False]

@@ -17,7 +17,7 @@ ALT = (
 )
 LINES = {  # the column of the table -> its line
     "all": plot.Style("time", "accent"),
-    "data_path": plot.Style("LSU: sums", "ink"),
+    "lsu": plot.Style("LSU: sums", "ink"),
     "alu": plot.Style("ALU: passes", "soft", symbol="square"),
 }
 WORDS = [256, 512, 1024, 2048, 4096, 8192]
@@ -45,7 +45,7 @@ def rows_by_words() -> list[dict]:
 
 def meeting(rows: list[dict]) -> float:
     """Returns after how many words the ALU's line crosses the LSU's, both drawn on logarithmic axes."""
-    lead = {row["n"]: log2(row["alu"] / row["data_path"]) for row in rows}
+    lead = {row["n"]: log2(row["alu"] / row["lsu"]) for row in rows}
     before, after = next(pair for pair in pairwise(lead) if lead[pair[0]] < 0 <= lead[pair[1]])
     part = lead[before] / (lead[before] - lead[after])
     return before * (after / before) ** part
