@@ -28,7 +28,7 @@ function picture(state, set, { width }) {
       const words = svg`${dish} <tspan class="strong">${all[row]}</tspan>`;
       return [
         rect(0, y, to, BAR, all[row] === longer ? "ink" : "soft"),
-        text(inside ? 12 : to + 18, half + 5, inside ? "label paper" : "label ink", words),
+        text(inside ? 12 : to + 18, half + 5, inside ? "label paper" : "label ink halo", words),
         paper ? nothing : svg`<circle class="ink knob" cx=${to} cy=${half} r=${KNOB} />`,
       ];
     });

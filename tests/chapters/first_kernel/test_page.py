@@ -130,7 +130,7 @@ def test_the_page_has_the_clocks_that_the_units_work():
         assert re.search(row, notes, re.M)
         hand = {"ALU": alu, "LSU": lsu, "schedulers": instructions[warps] * warps / 4}
         longest = max(hand, key=hand.get)
-        assert re.search(rf"^\| {warps}(, as before)? \| {longest} \| {hand[longest]:.0f} \| ", page, re.M)
+        assert re.search(rf"^    \| {warps}(, as before)? \| {longest} \| {hand[longest]:.0f} \| ", page, re.M)
 
 
 def test_no_pair_takes_less_than_its_busiest_unit():
