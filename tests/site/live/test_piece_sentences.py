@@ -60,7 +60,7 @@ SENTENCES = [
     ("ablation", {}, "A pair takes 124 clocks. How long without the passes? Guess, then run."),
     ("ablation", {"step": 1}, "124 clocks: the passes seem to cost nothing. And without the sums? Guess, then run."),
     ("ablation", {"step": 2}, "67 clocks: without the sums, 57 fewer. And without both? Guess, then run."),
-    ("ablation", {"step": 3}, "20 clocks, 104 fewer than at first. The passes took nothing, the sums 57. So what took the rest?"),
+    ("ablation", {"step": 3}, "20 clocks, 104 fewer than at first. Without passes it was none, without sums 57. So what’s the rest?"),
     ("merge", {}, "Only the first shrinks, by e−1. Together: 3.006"),
     ("merge", {"cut": 3}, "neither shrinks. Together: 3.006"),
     ("merge", {"cut": 0}, "The first read nothing: maximum −∞, sum 0"),
