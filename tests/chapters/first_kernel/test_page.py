@@ -181,24 +181,3 @@ def test_the_drawn_pass_is_counted_as_by_hand():
     assert lines * worked.LANES == worked.SHAPE[-1] and each == worked.PLACE_INSTRUCTIONS
     assert at_once == worked.ALU_PER_CLOCK and clocks == lines * each / at_once == worked.alu_clocks(0) / 2
     assert (source("pass").count("v128"), source("pass").count("h256")) == (worked.LANES - 1, lines - 1)
-
-
-@pytest.mark.parametrize("drawing", ["bar", "bar-wide"])
-def test_the_bar_has_the_times_of_two_suspects_and_two_forms(drawing):
-    ladder = plot.rows_with(records.table("prefill_speed", "forward_128"), n=512, causal=False)
-    whole, pytorch = (plot.rows_with(ladder, form=form)[0]["median"] for form in ("one_key_attention", "attention"))
-    left_out = {row["left_out"]: row["median"] for row in plot.rows_with(records.table("ablation", "times"), n=512)}
-    (l2,) = plot.rows_with(records.table("l2_speed", "sizes"), size=16)
-    parts = {
-        "memory": worked.PAIRS * worked.PAIR_BYTES / l2["speed"] / 1e9,
-        "multiplying": worked.milliseconds_of_clocks(worked.FP32_CLOCKS),
-        "loads and passes": left_out["sums"],
-        "loads and sums": left_out["passes"],
-    }
-    labels = drawing_text(f"first-kernel-{drawing}")
-    assert f"this kernel {whole:.1f} ms {whole / pytorch:.0f} times as long" in labels
-    assert joined(*(f"{name} {part:.1f} ms" for name, part in parts.items())) in labels
-    bars = re.findall(r'<rect x="3" y="\d+" width="([\d.]+)" height="\d+" (.*)/>', source(drawing))
-    width = float(re.search(r'viewBox="0 0 (\d+)', source(drawing))[1]) - 6  # within the frame
-    assert [float(wide) / width * whole for wide, _ in bars] == pytest.approx(list(parts.values()), rel=0.005)
-    assert ["stroke=" in look for _, look in bars] == [True, True, False, False]

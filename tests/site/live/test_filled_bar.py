@@ -1,0 +1,72 @@
+"""The bar from the top, filled: on one scale with what was measured, and nothing moves when it's pressed."""
+
+import re
+
+import pytest
+from bs4 import BeautifulSoup
+
+from scripts import records
+from scripts.chapters import plot
+from scripts.chapters.first_kernel import worked
+from tests.site.live.conftest import start_piece
+from tests.site.live.test_pieces import FOLDER, every_width
+from tests.site.live.test_where_time_goes import L2, TIMES
+
+LEFT_OUT = {row["left_out"]: row["median"] for row in plot.rows_with(records.table("ablation", "times"), n=512)}
+PARTS = {
+    "memory": worked.PAIRS * worked.PAIR_BYTES / L2["speed"] / 1e9,
+    "multiplying": worked.milliseconds_of_clocks(worked.FP32_CLOCKS),
+    "loads and passes": LEFT_OUT["sums"],
+    "loads and sums": LEFT_OUT["passes"],
+}
+MEASURED = {
+    "kernel": TIMES["one_key_attention"],
+    "pytorch": TIMES["attention"],
+    "l2": L2["speed"],
+    "passes": PARTS["loads and passes"],
+    "sums": PARTS["loads and sums"],
+}
+
+
+def drawing(pieces, size: str, tried: str):
+    return BeautifulSoup(pieces.draw_state("filled_bar", {"tried": tried}), "html.parser").select_one(f"svg.{size}")
+
+
+@pytest.mark.parametrize("size", ["narrow", "wide", "printed"])
+@pytest.mark.parametrize("tried", ["", "passes", "passes,sums"])
+def test_lanes_are_at_one_scale_and_what_is_measured_comes_when_it_is_pressed(pieces, size, tried):
+    stage = drawing(pieces, size, tried)
+    frame, known, *lanes = [float(bar["width"]) for bar in stage.select("rect")]
+    there = {"printed": 4}.get(size, 2 + len(tried.split(",")) * bool(tried))
+    found = [lane / (frame - 3) * MEASURED["kernel"] for lane in lanes]
+    assert found == pytest.approx([*list(PARTS.values())[:there], *[0] * (4 - there)], rel=0.01)
+    assert known == pytest.approx(max(lanes))
+    shown = [each.text for each in stage.select("text.moves") if each["opacity"] == "1"]
+    short = size == "narrow"
+    names = [f"{name.removeprefix('loads and ' * short)} {time:.1f} ms" for name, time in PARTS.items()][:there]
+    assert shown == (names if there == 4 else ["What else?", *names])
+    assert (stage.select_one("path")["opacity"] == "0") == (there == 4)
+
+
+def test_where_no_page_says_what_was_measured_it_is_nearly_the_same():
+    source = (FOLDER / "filled_bar.js").read_text()
+    initial = {name: float(re.search(rf"{name}: ([\d.]+)", source)[1]) for name in MEASURED}
+    assert initial == pytest.approx(MEASURED, rel=0.01)
+
+
+@every_width
+def test_pressing_moves_nothing_and_the_sums_end_it(visit, width):
+    page = visit("live/#live-filled_bar", width=width)
+    page.emulate_media(reduced_motion="reduce")
+    piece = start_piece(page, "filled_bar")
+    edges = lambda: [piece.bounding_box(), *(each.bounding_box() for each in piece.get_by_role("button").all())]
+    before = edges()
+    for name, done in (("Passes", 0), ("Sums", 1), ("Passes", 1)):
+        piece.get_by_role("button", name=name).press("Enter")
+        assert edges() == before and page.locator("#live-filled_bar[data-done]").count() == done
+    words = piece.locator("svg.stage:visible").evaluate("""(stage) => {
+        const all = stage.getBoundingClientRect();
+        return [...stage.querySelectorAll("text")].map((each) => each.getBoundingClientRect())
+            .filter(({ left, right }) => left < all.left - 3 || right > all.right + 3).length;
+    }""")
+    assert words == 0
