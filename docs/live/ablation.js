@@ -129,7 +129,7 @@ function says(state) {
     `A pair takes ${all} clocks. How long without the passes? Guess, then run.`,
     `${passes} clocks: the passes seem to cost nothing. And without the sums? Guess, then run.`,
     `${sums} clocks: without the sums, ${all - sums} fewer. And without both? Guess, then run.`,
-    `${both} clocks, ${all - both} fewer than at first. Without passes it was none, without sums ${all - sums}. So what’s the rest?`,
+    `${both} clocks, ${all - both} fewer than at first. Without passes it was almost none, without sums ${all - sums}. So what’s the rest?`,
   ][state.step];
 }
 

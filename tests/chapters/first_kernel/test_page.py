@@ -115,10 +115,11 @@ def test_the_page_has_the_clocks_that_the_units_work():
     l2_bytes, hbm_bytes = map(worked.bytes_in_a_clock, (1e12 * l2["speed"], H200["hbm bandwidth"].value))
     assert f"[{l2_bytes:.0f} bytes](../../snippets/l2_speed.ipynb) | 512 / {l2_bytes:.0f} = " in page
     assert f"HBM has {hbm_bytes:.0f} bytes in a clock for each SM, and 2 / {hbm_bytes:.0f} = 0.1 clocks." in page
-    (alone,) = plot.rows_with(records.table("how_many_programs", "times"), programs=1)
-    pair = alone["time"] * worked.GIGAHERTZ * 1e6 / worked.SHAPE[-1]
+    programs = {row["programs"]: row["pair"] for row in records.table("how_many_programs", "times")}
+    pair, together = (programs[count] * worked.GIGAHERTZ for count in (1, 16))
     for text in (page, (chapter / "sheet.md").read_text(encoding="utf-8")):
         assert f"takes {pair:.0f} clocks for a pair" in text and f"{pair:.0f} / 16 = {pair / 16:.0f}." in text
+        assert f"In the same run it's {together:.0f}" in text
     instructions = {r["warps"]: r["all"] for r in records.table("how_many_warps", "compiled") if r["n"] == 512}
     issue = {warps: f"{warps} · {count} / 4 = {warps * count / 4:g}" for warps, count in instructions.items()}
     for warps in (1, 2, 4, 8):

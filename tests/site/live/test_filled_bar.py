@@ -10,7 +10,7 @@ from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
 from tests.site.live.conftest import start_piece
 from tests.site.live.test_pieces import FOLDER, every_width
-from tests.site.live.test_where_time_goes import L2, TIMES
+from tests.site.live.test_where_time_goes import L2
 
 LEFT_OUT = {row["left_out"]: row["median"] for row in plot.rows_with(records.table("ablation", "times"), n=512)}
 PARTS = {
@@ -20,8 +20,7 @@ PARTS = {
     "loads and sums": LEFT_OUT["passes"],
 }
 MEASURED = {
-    "kernel": TIMES["one_key_attention"],
-    "pytorch": TIMES["attention"],
+    "kernel": LEFT_OUT["nothing"],
     "l2": L2["speed"],
     "passes": PARTS["loads and passes"],
     "sums": PARTS["loads and sums"],
