@@ -84,6 +84,13 @@ def test_a_bench_names_what_it_holds_and_one_that_is_done_is_pale(pieces, step, 
     assert len(still.select_one("svg.printed").find_all("text", string=names)) == 3 * 5, "paper keeps it"
 
 
+@pytest.mark.parametrize(("step", "tinted"), [(4, 0), (5, 4), (6, 4), (11, 0)])
+def test_a_row_that_is_made_anew_is_tinted_at_all_its_places(pieces, step, tinted):
+    still = BeautifulSoup(pieces.draw_state("one_head", {"step": str(step)}), "html.parser")
+    grounds = still.select("svg.wide rect.rose-fill[opacity='0.2']")
+    assert len(grounds) == tinted and len({ground["height"] for ground in grounds}) <= 1
+
+
 def test_the_walk_begins_before_anything_runs_and_says_where_each_program_is(pieces):
     def status(step):
         still = BeautifulSoup(pieces.draw_state("one_head", {"step": str(step)}), "html.parser")
