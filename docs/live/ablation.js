@@ -1,24 +1,24 @@
-// A pair with parts of its two loops left out: the reader guesses how long it then takes, and sees what was measured.
+// The kernel with parts of its two loops left out: the reader guesses how long it then takes, and sees what was measured.
 import { html, nothing, svg } from "lit-html";
 import { grip, parseNumbers } from "./controls.js";
 import { path, rect, stage, text } from "./strokes.js";
 
-// In clocks: the guesses of all rows but the first, 0 where there's none, and what was measured with a part left out.
-const initial = { step: 0, guesses: "0 0 0", whole: 124, passes: 124, sums: 67, both: 20 };
+// In milliseconds: the guesses of all rows but the first, 0 where there's none, and what was measured without a part.
+const initial = { step: 0, guesses: "0 0 0", whole: 64, passes: 64, sums: 35, both: 10 };
 const PARTS = ["loads", "sums", "passes"];
 /** From row to row: what's left out, in words, and which parts these are. @type {[string, string[]][]} */
 const ROWS = [["nothing", []], ["the passes", ["passes"]], ["the sums", ["sums"]], ["both", ["sums", "passes"]]];
 const LAST = ROWS.length - 1;
-const [MOST, NEAR] = [160, 3]; // clocks: of the scale, and by which a guess may miss and still be right on
+const [MOST, NEAR] = [80, 2]; // milliseconds: of the scale, and by which a guess may miss and still be right on
 const [ROW, WORDS, TOP, BAR] = [66, 16, 26, 26]; // pixels: to the next row, in it to the words, to the bar, of the bar
-const START = 90; // clocks: where a guess waits to be dragged, at none of the times
+const START = 45; // milliseconds: where a guess waits to be dragged, at none of the times
 const [KNOB, EDGE, OUT] = [10, 22, 3]; // pixels: its radius, right of the scale, and of the guess around the bar
 const NARROW = 340; // pixels, below which the words are small
 const HEIGHT = LAST * ROW + TOP + BAR + OUT + 1;
-const PACE = 7; // milliseconds for a clock
+const PACE = 14; // the piece takes so many times as long
 
 /** @typedef {typeof initial} State */
-/** @typedef {(clocks: number) => number} Axis from clocks to pixels */
+/** @typedef {(time: number) => number} Axis from milliseconds to pixels */
 
 /** @param {State} state */
 const measured = ({ whole, passes, sums, both }) => [whole, passes, sums, both];
@@ -26,19 +26,19 @@ const measured = ({ whole, passes, sums, both }) => [whole, passes, sums, both];
 const guesses = (state) =>
   parseNumbers("Guesses", state.guesses, { min: 0, max: MOST, integer: true, count: [LAST, LAST] });
 
-/** The milliseconds of a run. @param {State} state */
+/** How long a run lasts. @param {State} state */
 const lasts = (state) => PACE * measured(state)[state.step];
 
 /** The scale, as wide as the picture. @param {number} width @returns {Axis} */
-const axis = (width) => (clocks) => (clocks * (width - EDGE)) / MOST;
+const axis = (width) => (time) => (time * (width - EDGE)) / MOST;
 
 /**
- * What is measured, after so many clocks; it has its number once it stops, where no guess ends.
+ * What is measured, after so many milliseconds; it has its number once it stops, where no guess ends.
  * @param {number} row @param {number} time @param {number} passed @param {number} guess @param {Axis} x
  */
 function drawBar(row, time, passed, guess, x) {
   const [y, end, mark] = [row * ROW + TOP, x(Math.min(time, passed)), x(guess)];
-  const number = svg`<tspan class="strong">${time}</tspan>${row ? "" : " clocks"}`;
+  const number = svg`<tspan class="strong">${time}</tspan>${row ? "" : " ms"}`;
   const inTheWay = guess && mark > end - 44 && mark < end - 2;
   const colour = row ? "ink" : "violet"; // violet is the kernel itself
   const [place, look] = inTheWay ? [end + 8, "ink"] : [end - 8, "paper end"];
@@ -114,10 +114,10 @@ function picture(state, set, { width, elapsed }) {
   };
   const place = { from: axis(width)(1), to: axis(width)(MOST), y: waits * ROW + TOP + BAR / 2 };
   const change = (/** @type {number} */ guess) => set({ guesses: guessed.with(waits, guess).slice(1).join(" ") });
-  const name = `Your guess, in clocks, with ${ROWS[waits][0]} left out`;
+  const name = `Your guess, in milliseconds, with ${ROWS[waits][0]} left out`;
   const hold = grip(name, guessed[waits] || START, change, { min: 1, max: MOST }, place);
   const known = times.slice(0, rests ? step + 1 : step).map((time, row) => `${time} with ${ROWS[row][0]} left out`);
-  const label = `Clocks of a pair: ${known.join(", ")}.`;
+  const label = `Milliseconds of the kernel: ${known.join(", ")}.`;
   return html`<div class="hb-live__grips">${stage(width, label, draw, [HEIGHT, HEIGHT])}
     ${width && waits ? hold : nothing}</div>`;
 }
@@ -126,17 +126,18 @@ function picture(state, set, { width, elapsed }) {
 function says(state) {
   const [all, passes, sums, both] = measured(state);
   return [
-    `A pair takes ${all} clocks. How long without the passes? Guess, then run.`,
-    `${passes} clocks: the passes seem to cost nothing. And without the sums? Guess, then run.`,
-    `${sums} clocks: without the sums, ${all - sums} fewer. And without both? Guess, then run.`,
-    `${both} clocks, ${all - both} fewer than at first. Without passes it was almost none, without sums ${all - sums}. So what’s the rest?`,
+    `The kernel takes ${all} ms. How long without the passes? Guess, then run.`,
+    `${passes} ms: the passes seem to cost nothing. And without the sums? Guess, then run.`,
+    `${sums} ms: without the sums, ${all - sums} less. And without both? Guess, then run.`,
+    `${both} ms, ${all - both} less than at first. Without passes it was nothing, without sums ${all - sums}. So what’s the rest?`,
   ][state.step];
 }
 
 /** @type {import("./frame.js").Piece<State>} */
 export default {
-  title: "A pair with parts left out",
-  initial, picture, says,
+  title: "The kernel with parts left out",
+  initial, picture,
+  says: (state) => says(state).replace(/ ms\b/g, "\u00a0ms"),
   lastStep: () => LAST,
   next: ({ step }) => `Leave out ${ROWS[step + 1][0]}`,
   again: () => ["Again", { step: 0, guesses: initial.guesses }],

@@ -16,7 +16,7 @@ const INSIDE = 150; // pixels that a name needs
 
 /** @param {State} state */
 const tried = ({ tried }) => tried.split(",").filter(Boolean).map((name) => oneOf("Tried", name, PARTS));
-const ms = (/** @type {number} */ time) => `${time.toFixed(1)} ms`;
+const ms = (/** @type {number} */ time) => `${Math.round(time)} ms`;
 
 /** @param {State} state @param {string[]} tried @param {number} width */
 function draw(state, tried, width) {

@@ -82,17 +82,27 @@ table.show()
 
 # %% [markdown]
 # How the time grows. There are always 16384 words, in fewer and longer texts, so twice the N is
-# twice as many pairs of a query with a key. If a pair cost the same at every N, the last
-# column would be flat.
+# twice as many pairs of a query with a key. If a pair cost the same at every N, the column
+# one_pair would be flat. The last column is of a single text: how many times as long it takes
+# as one that's half as long. With as many pairs, it would be 4.
 
 # %% tags=["growth"]
-columns = {"pairs": "million", "median": "ms", "p20": "ms", "p80": "ms", "one_pair": "ps"}
-growth = Table("growth", n="", **columns)
+columns = {
+    "pairs": "million",
+    "median": "ms",
+    "p20": "ms",
+    "p80": "ms",
+    "one_pair": "ps",
+    "of_half": "times",
+}
+growth, before = Table("growth", n="", **columns), None
 for n in (256, 512, 1024, 2048, 4096, 8192) if on_gpu else ():
     q, k, v = torch.randn(3, 16384 // n, 2, n, 128, device=device).half()
     pairs = 16384 * 2 * n
     spent = device_time(partial(one_key_attention, q, k, v))
-    row = [n, pairs / 1e6, *spent, spent.median * 1e9 / pairs]
+    one_pair = spent.median * 1e9 / pairs
+    row = [n, pairs / 1e6, *spent, one_pair, 4 * one_pair / before if before else None]
+    before = one_pair
     growth.add(**dict(zip(growth.columns, row, strict=True)))
 if on_gpu:
     growth.show()

@@ -49,12 +49,11 @@ errors.show()
 # What is in the two loops of each, as the GPU gets it: one warp's instructions for one query
 # and one key; then the same for longer rows. Load reads memory, shared reads or writes shared
 # memory; compare and select go over the row. Bits packs and unpacks what comparisons found.
-# S2R reads the thread's own number.
 
 # %% tags=["compiled"]
 NAMES = {"load": ["LDG"], "shuffle": ["SHFL"], "shared": ["LDS", "STS"]}
 NAMES |= {"barrier": ["BAR"], "compare": ["ISETP"], "select": ["FSEL"]}
-NAMES |= {"bits": ["LOP3", "SEL", "SHF", "PRMT"], "S2R": ["S2R"]}
+NAMES |= {"bits": ["LOP3", "SEL", "SHF", "PRMT"]}
 counts = Table("compiled", n="", warps="", all="", **dict.fromkeys(NAMES, ""))
 kernels = {(512, warps): kernel for warps, kernel in compiled.items()}
 for n in (2048, 4096, 8192) if on_gpu else ():
@@ -68,24 +67,25 @@ for (n, warps), kernel in kernels.items() if on_gpu else ():
 counts.show() if on_gpu else print("No GPU here, so nothing was compiled for one.")
 
 # %% [markdown]
-# Then the times, 30 rounds with all four in each, in an order drawn anew. Ratio is the time
-# with 4 warps divided by this one in the same round, above 1 is faster than the default; low
-# and high are its interval. The last setting has one text and one head, because it's slow.
-# Registers are those of a thread; spilled are those that didn't fit, and live in memory.
+# Then the times, in heads of 128: 30 rounds with all four in each, in an order drawn anew. Ratio
+# is the time with 4 warps divided by this one in the same round, above 1 is faster than the
+# default; low and high are its interval. The last setting has one text and one head, because
+# it's slow. Registers are those of a thread; spilled are those that didn't fit, and live in
+# memory.
 
 # %% tags=["times"]
 columns = {"median": "ms", "ratio": "", "low": "", "high": "", "registers": "", "spilled": ""}
-times = Table("times", n="", head_dim="", warps="", **columns)
-settings = [(32, 16, 512, 128), (8, 2, 2048, 128), (1, 1, 8192, 128)]
-for batch, heads, n, d in settings if on_gpu else ():
-    q, k, v = torch.randn(3, batch, heads, n, d, device=device).half()
+times = Table("times", n="", warps="", **columns)
+settings = [(32, 16, 512), (8, 2, 2048), (1, 1, 8192)]
+for batch, heads, n in settings if on_gpu else ():
+    q, k, v = torch.randn(3, batch, heads, n, 128, device=device).half()
     out = torch.empty_like(q)
     forms = {warps: partial(start, q, k, v, out, warps) for warps in WARPS}
     rounds = time_in_rounds(forms, count=30)
     for warps, form in forms.items():
         built, found = form(), ratio(rounds[4], rounds[warps])
         middle = sorted(rounds[warps])[15]
-        row = [n, d, warps, *(float(f"{x:.4g}") for x in (middle, *found))]
+        row = [n, warps, *(float(f"{x:.4g}") for x in (middle, *found))]
         row += [built.n_regs, built.n_spills]
         times.add(**dict(zip(times.columns, row, strict=True)))
 times.show() if on_gpu else print("No GPU here, so no times.")

@@ -19,19 +19,19 @@ from kernels.bench.profiling.unit_usage import unit_usage
 from kernels.bench.table import Table
 
 percent = dict.fromkeys(["issue", "lsu", "data_path", "alu", "fma"], "%")
-busy = Table("busy", n="", head_dim="", heads="", warps="", time="ms", **percent)
-settings = [(512, 128, 16, warps, 32) for warps in BY_WARPS]
-settings += [(n, 128, 16, 4, 16384 // n) for n in (256, 1024, 2048, 4096, 8192)]
+busy = Table("busy", n="", warps="", time="ms", **percent)
+WORDS, HEADS, HEAD_DIM = 16384, 16, 128
+settings = [(512, warps) for warps in BY_WARPS]
+settings += [(n, 4) for n in (256, 1024, 2048, 4096, 8192)]
 counted = {}
 counts = torch.cuda.is_available() and shutil.which("ncu")
-for n, head_dim, heads, warps, texts in settings if counts else ():
-    setting = {"n": n, "head_dim": head_dim, "heads": heads, "warps": warps}
-    (kernel,) = unit_usage(BY_WARPS[warps], texts, heads, n, head_dim)
-    counted[n, head_dim, heads, warps, texts] = kernel
+for n, warps in settings if counts else ():
+    (kernel,) = unit_usage(BY_WARPS[warps], WORDS // n, HEADS, n, HEAD_DIM)
+    counted[n, warps] = kernel
     shares = [kernel.issue, kernel.lsu, kernel.data_path, kernel.alu, kernel.fma]
     shares = [round(100 * share, 1) for share in shares]
     spent = float(f"{kernel.milliseconds:.4g}")
-    busy.add(**setting, time=spent, **dict(zip(percent, shares, strict=True)))
+    busy.add(n=n, warps=warps, time=spent, **dict(zip(percent, shares, strict=True)))
 busy.show() if counts else print("No GPU with ncu here, so nothing to count.")
 
 # %% [markdown]
@@ -40,15 +40,13 @@ busy.show() if counts else print("No GPU with ncu here, so nothing to count.")
 
 # %% tags=["clocks"]
 units = ["issue", "lsu", "data_path", "alu"]
-clocks = Table(
-    "clocks", n="", head_dim="", heads="", warps="", **dict.fromkeys(units, ""), all=""
-)
-for (n, head_dim, heads, warps, texts), kernel in counted.items():
+clocks = Table("clocks", n="", warps="", **dict.fromkeys(units, ""), all="")
+for (n, warps), kernel in counted.items():
     sms = torch.cuda.get_device_properties(0).multi_processor_count
-    total = kernel.milliseconds * 1e6 * kernel.clock * sms / (texts * heads * n * n)
+    total = kernel.milliseconds * 1e6 * kernel.clock * sms / (WORDS * HEADS * n)
     shares = [kernel.issue, kernel.lsu, kernel.data_path, kernel.alu]
     work = {unit: round(share * total, 1) for unit, share in zip(units, shares, strict=True)}
-    clocks.add(n=n, head_dim=head_dim, heads=heads, warps=warps, **work, all=round(total, 1))
+    clocks.add(n=n, warps=warps, **work, all=round(total, 1))
 clocks.show() if counts else print("No GPU with ncu here, so nothing to count.")
 
 # %% [markdown]
@@ -70,10 +68,10 @@ WAIT_REASONS = {
     "before": "wait",
 }
 percent = dict.fromkeys(WAIT_REASONS, "%")
-waits = Table("waits", n="", head_dim="", heads="", warps="", **percent)
-for (n, head_dim, heads, warps, _), kernel in counted.items():
+waits = Table("waits", n="", warps="", **percent)
+for (n, warps), kernel in counted.items():
     shares = {
         name: round(100 * kernel.waits[reason], 1) for name, reason in WAIT_REASONS.items()
     }
-    waits.add(n=n, head_dim=head_dim, heads=heads, warps=warps, **shares)
+    waits.add(n=n, warps=warps, **shares)
 waits.show() if counts else print("No GPU with ncu here, so nothing to count.")

@@ -11,13 +11,12 @@ from scripts.chapters.board import Board
 from scripts.chapters.first_kernel import worked
 from scripts.chapters.first_kernel.board_suspects import (
     FOOT,
-    LEFT,
     STAYS,
     draw_cure,
     draw_pairs,
     draw_slow,
 )
-from scripts.chapters.first_kernel.board_units import draw_ablation, draw_load_store_unit, draw_program
+from scripts.chapters.first_kernel.board_units import draw_ablation, draw_program
 from scripts.chapters.first_kernel.worked import (
     BLOCK,
     LENGTH,
@@ -30,6 +29,7 @@ from scripts.chapters.first_kernel.worked import (
     vector_text,
 )
 
+LEFT = 26  # the left edge
 CARD = ("load my query", "score each key", "normalize the row", "blend the values", "store the output")
 CODE_Y, CODE_LINE = 115, 21  # the first line of the kernel that adds, and from one to the next
 TURN_Y, TURN_LINE = 186, 15  # the same of the kernel's first loop
@@ -51,7 +51,6 @@ def board() -> Board:
         draw_slow,
         draw_pairs,
         draw_program,
-        draw_load_store_unit,
         draw_ablation,
         draw_cure,
     ):

@@ -39,6 +39,7 @@ SHAPE = (  # of what is timed: texts, heads, queries, keys
 PAIRS = math.prod(SHAPE)
 PROGRAMS = math.prod(SHAPE[:3])
 SMS, GIGAHERTZ = 132, 1.98
+TERAFLOPS = SMS * GIGAHERTZ * FP32_FLOP_PER_CLOCK / 1e3  # of all FP32 units
 
 
 class ProgramRow(NamedTuple):
@@ -80,6 +81,11 @@ def word_head_text(program: int) -> tuple[int, int, int]:
 def requested_gigabytes() -> float:
     """Returns how many gigabytes all programs ask for: each a K and a V of its head."""
     return PAIRS * PAIR_BYTES / 1e9
+
+
+def milliseconds_of_multiplying() -> float:
+    """Returns how many milliseconds the FP32 units need for the products of all pairs."""
+    return PAIRS * PAIR_FLOP / TERAFLOPS / 1e9
 
 
 def milliseconds_of_clocks(clocks: float) -> float:

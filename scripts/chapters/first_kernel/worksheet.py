@@ -1,4 +1,4 @@
-"""Chapter 5: who a program is, its row with and without a mistake, a mask, and the clocks of two units."""
+"""Chapter 5: who a program is, its row with and without a mistake, a mask, what memory takes, and two at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import random
 
 from scripts.chapters.first_kernel import worked
-from scripts.chapters.first_kernel.worked import LANES, LENGTH, QUERIES, SUM_STEPS, program_row
+from scripts.chapters.first_kernel.worked import LENGTH, QUERIES, program_row
 from scripts.chapters.rounded_shares import percent, weighted_sum
 from scripts.chapters.worksheets import Blank, Worksheet, rows_text
 
@@ -43,7 +43,7 @@ def worksheet(rng: random.Random) -> Worksheet | None:
             ]
             for number in programs
         ],
-        questions=[*row, *vectors(rng), *clocks(rng)],
+        questions=[*row, *vectors(rng), pairs(rng), at_once(rng)],
     )
 
 
@@ -106,37 +106,30 @@ def vectors(rng: random.Random) -> list[tuple[str, str]]:
     return [(ask, f"{programs} programs; {real} True, {block - real} False")]
 
 
-def clocks(rng: random.Random) -> list[tuple[str, str]]:
-    """With other than the board's four warps; each doubling of the warps is one more shuffle."""
-    shuffles, own = rng.choice(((1, 2), (1, 4), (1, 8), (3, 2), (3, 4), (3, 8), (4, 2), (4, 4)))
-    warps, threads, parts = 2**shuffles, 2**shuffles * LANES, (SUM_STEPS[0], SUM_STEPS[1], shuffles, SUM_STEPS[3])
-    each = 2 * sum(parts) + 2
+def pairs(rng: random.Random) -> tuple[str, str]:
+    """How long memory takes, and a kernel that takes much longer."""
+    texts, heads, head_dim, words = (rng.choice(all) for all in ((4, 8), (4, 8), (64, 128), (1000, 2000)))
+    count, each = texts * heads * words**2, 2 * head_dim * worked.BYTES
+    gigabytes, speed = count * each / 1e9, rng.choice((1, 2, 4))  # and terabytes a second
+    milliseconds, kernel = gigabytes / speed, math.ceil(rng.randint(6, 9) * gigabytes / speed)
     ask = (
-        f"A program has {warps} warps. A key has {threads} numbers, and the row of scores {own * threads} places. How "
-        "many tickets (instructions for the load-store unit) does a warp need for each of a pair's two sums, and "
-        "how many for the pair, with its two loads? How many clocks until all warps are through the door?"
+        f"{texts} texts, {heads} heads, {words} words, {head_dim} numbers of 2 bytes in a key or a value. How many pairs "
+        f"are there? How many bytes does a pair load, and how many gigabytes do all? At {speed} TB/s, how many "
+        f"milliseconds? The kernel takes {kernel} ms. Is it memory?"
     )
-    ask_alu = (
-        "The ALU goes over this row twice, with three instructions a place, and each instruction does 32 places. "
-        f"Each warp has {worked.LOOP_INSTRUCTIONS} more, and the ALU starts two in a clock. How many clocks "
-        "is that for the pair? Now predict: of the ALU and the door, which one decides how long a pair takes? And in a "
-        "text twice as long?"
+    return ask, (
+        f"{texts} · {heads} · {words} · {words} = {count / 1e6:g} million; 2 · {head_dim} · 2 = {each} bytes, "
+        f"{gigabytes:g} GB; {gigabytes:g} / {speed}, about {milliseconds:.1f} ms of {kernel}, so it isn't"
     )
-    lsu, places = warps * each, own * threads
-    alu, passes, twice = (worked.alu_clocks(*of) for of in ((warps, places), (0, places), (warps, 2 * places)))
-    decides = ["the ALU" if clocks > lsu else "the door" for clocks in (alu, twice)]
-    names = ("shuffles", "to hand over", "shuffle" if shuffles == 1 else "shuffles", "to hand back")
-    total = f"{' + '.join(f'{part} {name}' for part, name in zip(parts, names, strict=True))} = {sum(parts)}"
-    return [
-        (
-            ask,
-            f"score: {total}; share: each thread first adds its own {own} places, without a ticket, so {sum(parts)} "
-            f"again; 2 · {sum(parts)} + 2 loads = {each}; {warps} · {each} = {lsu} clocks",
-        ),
-        (
-            ask_alu,
-            f"2 · {places} · 3 / 32 / 2 = {passes:.0f}; {warps} · {worked.LOOP_INSTRUCTIONS} / 2 = "
-            f"{alu - passes:.0f}; {passes:.0f} + {alu - passes:.0f} = {alu:.0f} clocks, so {decides[0]}, with "
-            f"{max(alu, lsu):.0f}; twice as long, the ALU takes {twice:.0f}, so {decides[1]}",
-        ),
-    ]
+
+
+def at_once(rng: random.Random) -> tuple[str, str]:
+    """Two parts at once: what's seen is the longer, and what it becomes when that one gets shorter."""
+    short, long = sorted(rng.sample(range(10, 50, 2), 2))
+    if not 1.2 * short < long < 1.9 * short:  # half of the longer is shorter than the other
+        return at_once(rng)
+    ask = (
+        f"A kernel's sums take {long} ms, its passes {short} ms, perfectly at once. How long does the kernel take? "
+        f"How long without the passes? Without the sums? And if the sums took half as long?"
+    )
+    return ask, f"{long} ms; {long} ms; {short} ms; the sums take {long // 2} ms, so {short} ms, and the passes decide"

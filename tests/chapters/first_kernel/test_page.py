@@ -60,16 +60,6 @@ def test_padding_with_zero_gives_a_share_away():
     assert [wide / 3.48 for wide in widths] == [pytest.approx(share) for share in [*parts[0][:-1], *parts[1]]]
 
 
-def test_each_turn_of_the_drawn_loop_has_the_steps_of_the_code():
-    code = (ROOT / "snippets" / "first_kernel" / "first_kernel.py").read_text(encoding="utf-8")
-    load, *steps = re.findall(r"  # (\w+)$", code.partition('tags=["loop"]')[2].partition("# %%")[0], re.MULTILINE)
-    labels, wide = drawing_text("first-kernel-launch"), drawing_text("first-kernel-launch-wide")
-    for number in range(len(worked.QUERIES)):
-        turn = joined(load, "query", number, *steps)
-        for drawn in (labels, wide):
-            assert drawn.count(turn) == 2 and f"{turn} SM" in drawn
-
-
 @pytest.mark.parametrize("drawing", ["mask", "mask-wide"])
 def test_the_drawn_vector_is_as_long_as_the_mask_says(drawing):
     labels, count = drawing_text(f"first-kernel-{drawing}"), [worked.mask_true_count(program) for program in range(3)]

@@ -1,7 +1,5 @@
 """The key of its worksheet: programs and shares are those of PyTorch and of the library, and nothing is the board's."""
 
-import math
-import re
 
 import pytest
 import torch
@@ -22,7 +20,7 @@ def test_the_key_is_right(seed):
         program, word, head, text = map(int, row)
         assert programs[text, head, word] == program
     assert len({row[3] for row in sheet.rows}) == len(sheet.rows)  # one of each text
-    (ask, row), (given, found), (_, padded), added, busy, chosen = sheet.questions
+    (ask, row), (given, found), (_, padded), added, memory, at_once = sheet.questions
     terms, _, shares = found.partition("; ")
     query, keys = ask.split("keys")
     q, k, v = (torch.tensor(pairs(text), dtype=torch.float64) for text in (query, keys, given))
@@ -42,25 +40,21 @@ def test_the_key_is_right(seed):
     length, block = (int(number) for number in numbers(added[0]))
     blocks = torch.arange(length).split(block)
     assert length != worked.LENGTH and numbers(added[1]) == [len(blocks), len(blocks[-1]), block - len(blocks[-1])]
-    warps, number_of_key, places, *_ = (int(number) for number in numbers(busy[0]))
-    assert number_of_key == warps * worked.LANES
-    assert warps > 2 or " 1 shuffle + " in busy[1]
-    parts = [math.log2(worked.LANES), 2, math.log2(warps), 2]
-    each = 2 * sum(parts) + 2
-    share = [places // number_of_key, sum(parts)]
-    assert numbers(busy[1]) == [*parts, sum(parts), *share, 2, sum(parts), 2, each, warps, each, warps * each]
-    check_alu(chosen[1], warps, places, door=warps * each)
+    check_memory(*memory)
+    sums, passes = (int(number) for number in numbers(at_once[0]))
+    assert numbers(at_once[1]) == [max(sums, passes), sums, passes, sums / 2, max(sums / 2, passes)]
+    assert sums > passes > sums / 2, "the passes decide once the sums take half as long"
 
 
-def check_alu(answer, warps, places, door):
-    """Its clocks are those of its instructions at two a clock, and the unit with more clocks is named."""
-    passes, loops = 2 * 3 * len(range(0, places, worked.LANES)) / 2, warps * worked.LOOP_INSTRUCTIONS / 2
-    alu, longer = passes + loops, 2 * passes + loops
-    counted = [2, places, 3, 32, 2, passes, warps, 10, 2, loops, passes, loops, alu, max(alu, door), longer]
-    assert numbers(answer) == counted
-    named = ["the ALU" if clocks > door else "the door" for clocks in (alu, longer)]
-    assert re.findall("so (the [A-Za-z]+)", answer) == named
-    assert max(alu, door) > 1.05 * min(alu, door)  # far enough apart to decide
+def check_memory(ask, answer):
+    texts, heads, words, head_dim, size, speed, kernel = numbers(ask)
+    q, k = (torch.empty(int(texts), int(heads), int(words), int(head_dim)).half() for _ in "qk")
+    count, loaded = q[..., 0].numel() * k.shape[-2], 2 * k[0, 0, 0].nbytes
+    found = count * loaded / 1e9
+    assert k.element_size() == size
+    exactly = [texts, heads, words, words, count / 1e6, 2, head_dim, 2, loaded, found, found, speed]
+    assert numbers(answer) == pytest.approx([*exactly, round(found / speed, 1), kernel])
+    assert kernel > 5 * found / speed, "it isn't memory"
 
 
 def check_sum(text, scores):
@@ -69,7 +63,3 @@ def check_sum(text, scores):
     exactly = (scores - scores.max()).exp()
     assert terms == pytest.approx(exactly.tolist(), abs=5e-4)
     assert total == pytest.approx(sum(terms), abs=1e-9) and len(terms) == len(scores)
-
-
-def test_four_warps_count_as_at_the_board():
-    assert [math.log2(worked.LANES), 2, math.log2(worked.WARPS), 2] == [*worked.SUM_STEPS]

@@ -1,4 +1,4 @@
-"""A pair with parts left out: bars to scale, a guess before each run, and sentences that add up as the record does."""
+"""The kernel with parts left out: bars to scale, a guess before each run, and sentences that add up as the record does."""
 
 import json
 import re
@@ -10,8 +10,8 @@ from scripts import records
 from scripts.chapters import plot
 from tests.site.live.test_pieces import every_width
 
-CLOCKS = {row["left_out"]: round(row["all"]) for row in plot.rows_with(records.table("ablation", "clocks"), n=512)}
-MEASURED = [CLOCKS[left_out] for left_out in ("nothing", "passes", "sums", "both")]
+TIMES = {row["left_out"]: round(row["median"]) for row in plot.rows_with(records.table("ablation", "times"), n=512)}
+MEASURED = [TIMES[left_out] for left_out in ("nothing", "passes", "sums", "both")]
 STRUCK = [], ["passes"], ["sums"], ["sums", "passes"]
 every_step = pytest.mark.parametrize("step", range(4))
 
@@ -22,7 +22,7 @@ def still(pieces, **state):
     )
 
 
-def clocks_of(stage) -> list[float]:
+def times_of(stage) -> list[float]:
     """How long each bar is, where the first is as long as it was measured."""
     widths = [float(bar["width"]) for bar in stage.select("rect:not(.track)")]
     return [width / widths[0] * MEASURED[0] for width in widths]
@@ -31,7 +31,7 @@ def clocks_of(stage) -> list[float]:
 def numbers(stage) -> list[int]:
     """What stands at the bars."""
     found = [
-        re.fullmatch(r"(\d+)( clocks)?", each.text) for each in stage.select("text.label:not(.strong)")
+        re.fullmatch(r"(\d+)( ms)?", each.text) for each in stage.select("text.label:not(.strong)")
     ]  # a guess is bold
     return [int(each[1]) for each in found if each]
 
@@ -39,16 +39,16 @@ def numbers(stage) -> list[int]:
 @every_step
 @pytest.mark.parametrize("size", ["narrow", "wide", "printed"])
 def test_each_step_measures_one_more_and_its_bar_is_as_long_as_its_number(pieces, size, step):
-    stage = still(pieces, step=step, guesses="76 150 40").select_one(f"svg.{size}")
+    stage = still(pieces, step=step, guesses="38 75 20").select_one(f"svg.{size}")
     there = 4 if size == "printed" else step + 1
     assert numbers(stage) == MEASURED[:there]
-    assert clocks_of(stage) == pytest.approx(MEASURED[:there], abs=0.01)
+    assert times_of(stage) == pytest.approx(MEASURED[:there], abs=0.01)
     line, first = stage.select_one("path.violet.thin")["d"], stage.select_one("rect.violet")["width"]
     assert line.startswith(f"M{first} ") and len(stage.select("rect.violet")) == 1, "only the kernel itself is violet"
     assert len(stage.select(".knob")) == (size != "printed" and step < 3)
     edges = [float(re.match(r"M(\S+)", each["d"])[1]) for each in stage.select("path.dashes")]
     assert [edge / float(first) * MEASURED[0] for edge in edges] == pytest.approx(
-        [] if size == "printed" else [76, 150, 40][: step + 1], abs=0.01
+        [] if size == "printed" else [38, 75, 20][: step + 1], abs=0.01
     )
 
 
@@ -74,16 +74,16 @@ def test_a_bar_grows_evenly_and_nothing_is_given_away_before_it_stops(pieces, st
         drawn, label, waits = json.loads(
             pieces.engine.eval(f"""{{
                 const piece = modules["ablation.js"].default;
-                const state = {{ ...piece.initial, step: {step}, guesses: "90 90 90" }};
+                const state = {{ ...piece.initial, step: {step}, guesses: "45 45 45" }};
                 const canvas = {{ width: 1040, elapsed: {part} * piece.duration(state) }};
                 const drawn = modules["lit-html"].text(piece.picture(state, () => 0, canvas));
                 JSON.stringify([drawn, drawn.match(/aria-label="(.*?)"/)[1], piece.meanwhile(state)]);
             }}""")
         )
         stage = BeautifulSoup(drawn, "html.parser").select_one("svg:not(.printed)")
-        assert clocks_of(stage) == pytest.approx([*MEASURED[:step], part * MEASURED[step]], abs=0.01)
+        assert times_of(stage) == pytest.approx([*MEASURED[:step], part * MEASURED[step]], abs=0.01)
         assert numbers(stage) == MEASURED[:step] == [int(number) for number in re.findall(r"\d+", label)]
-        assert stage.text.count("your guess: 90") == step and len(re.findall("off|right on", stage.text)) == step - 1
+        assert stage.text.count("your guess: 45") == step and len(re.findall("off|right on", stage.text)) == step - 1
         assert not stage.select(".knob") and not re.search(r"\d", waits)
 
 
@@ -99,11 +99,11 @@ def test_a_guess_stays_around_what_came_and_the_next_run_has_its_own(open_piece,
     assert start not in MEASURED and said() == ["drag: your guess"]
     for key in ("PageDown", "ArrowLeft"):
         guess.press(key)
-    clocks = int(guess.input_value())
-    assert clocks < start and said() == [str(clocks)]
-    assert wide() / before == pytest.approx(clocks / start, abs=0.001)
+    time = int(guess.input_value())
+    assert time < start and said() == [str(time)]
+    assert wide() / before == pytest.approx(time / start, abs=0.001)
     piece.get_by_role("button", name="Leave out the passes").click()
-    assert said() == [f"your guess: {clocks}, {MEASURED[1] - clocks} off", "drag: your guess"]
+    assert said() == [f"your guess: {time}, {MEASURED[1] - time} off", "drag: your guess"]
     assert guess.input_value() == str(start) and dashed.count() == 2 and knob.count() == 1
     assert not piece.locator("svg.printed :is(.dashes, .knob)").count()
     piece.get_by_role("button", name="Leave out the sums").click()
@@ -112,13 +112,13 @@ def test_a_guess_stays_around_what_came_and_the_next_run_has_its_own(open_piece,
     assert not guess.count() and not knob.count() and len(said()) == 1
     piece.get_by_role("button", name="Again").click()
     assert said() == ["drag: your guess"]
-    for off, words in ((3, "right on"), (-3, "right on"), (4, "4 off"), (-4, "4 off")):
+    for off, words in ((2, "right on"), (-2, "right on"), (3, "3 off"), (-3, "3 off")):
         piece = open_piece("ablation", width, step=3, guesses=f"0 {MEASURED[2] + off} 0")
         assert said() == [f"your guess: {MEASURED[2] + off}, {words}"]
 
 
 @pytest.mark.parametrize("width", [1280, 390, 320])
-@pytest.mark.parametrize("guess", [0, 1, 18, 124, 130, 160])
+@pytest.mark.parametrize("guess", [0, 1, 9, 64, 67, 80])
 def test_the_stage_is_low_and_no_words_leave_it_or_are_on_others_or_on_a_guess(open_piece, width, guess):
     """(The box of words with a halo is 2.5 pixels larger.)"""
     for step in (1, 3):

@@ -42,7 +42,7 @@ def test_lanes_are_at_one_scale_and_what_is_measured_comes_when_it_is_pressed(pi
     assert known == pytest.approx(max(lanes))
     shown = [each.text for each in stage.select("text.moves") if each["opacity"] == "1"]
     short = size == "narrow"
-    names = [f"{name.removeprefix('loads and ' * short)} {time:.1f} ms" for name, time in PARTS.items()][:there]
+    names = [f"{name.removeprefix('loads and ' * short)} {time:.0f} ms" for name, time in PARTS.items()][:there]
     assert shown == (names if there == 4 else ["What else?", *names])
     assert (stage.select_one("path")["opacity"] == "0") == (there == 4)
 

@@ -9,7 +9,7 @@ ALT = (
     "Bars of parts of a warp's time, on one scale that begins at zero. The first is that of waiting for a number from "
     "another thread, {fact=waits_for_threads} as long as that of waiting for memory."
 )
-N, HEAD_DIM, WARPS = 512, 128, 4
+N, WARPS = 512, 4
 NAMES = {  # as on the chart -> the column of the table
     "a number of another thread": "other_threads",
     "memory, or a cache": "memory",
@@ -23,7 +23,7 @@ NAMES = {  # as on the chart -> the column of the table
 
 
 def figure() -> go.Figure:
-    (row,) = plot.rows_with(records.table("what_limits", "waits"), n=N, head_dim=HEAD_DIM, warps=WARPS)
+    (row,) = plot.rows_with(records.table("what_limits", "waits"), n=N, warps=WARPS)
     shares = {name: row[column] for name, column in NAMES.items()}
     longest = max(shares, key=shares.get)
     fig = go.Figure()
