@@ -28,8 +28,8 @@ def draw_slow(board: Board) -> None:
     assert one_key > AT_LEAST * lines  # as the speech says
     board.step(
         f"Two times: PyTorch's three lines {lines:.2f} ms, with a dot for a bar, ours {one_key:.0f} ms, more than "
-        f"{AT_LEAST} times as long, whose bar runs to the end of the board and would go on. Below, two suspects, memory "
-        "and multiply, and room for a third."
+        f"{AT_LEAST} times as long, whose bar runs to the end of the board and would go on. Below, two suspects, "
+        "memory and multiply, and room for a third."
     )
     board.erase(keep=STAYS)
     board.write(14, 24, f"3 lines  {lines:.2f} ms", 0.95, at="left")

@@ -113,8 +113,8 @@ def pairs(rng: random.Random) -> tuple[str, str]:
     gigabytes, speed = count * each / 1e9, rng.choice((1, 2, 4))  # and terabytes a second
     milliseconds, kernel = gigabytes / speed, math.ceil(rng.randint(6, 9) * gigabytes / speed)
     ask = (
-        f"{texts} texts, {heads} heads, {words} words, {head_dim} numbers of 2 bytes in a key or a value. How many pairs "
-        f"are there? How many bytes does a pair load, and how many gigabytes do all? At {speed} TB/s, how many "
+        f"{texts} texts, {heads} heads, {words} words, {head_dim} numbers of 2 bytes in a key or a value. How many "
+        f"pairs are there? How many bytes does a pair load, and how many gigabytes do all? At {speed} TB/s, how many "
         f"milliseconds? The kernel takes {kernel} ms. Is it memory?"
     )
     return ask, (
