@@ -67,11 +67,11 @@ for (n, warps), kernel in kernels.items() if on_gpu else ():
 counts.show() if on_gpu else print("No GPU here, so nothing was compiled for one.")
 
 # %% [markdown]
-# Then the times, in heads of 128: 30 rounds with all four in each, in an order drawn anew. Ratio
-# is the time with 4 warps divided by this one in the same round, above 1 is faster than the
-# default; low and high are its interval. The last setting has one text and one head, because
-# it's slow. Registers are those of a thread; spilled are those that didn't fit, and live in
-# memory.
+# Then the times, in heads of 128: 30 rounds with all four in each, in an order drawn anew.
+# Ratio is the time with 4 warps divided by this one in the same round, above 1 is faster than
+# the default; low and high are its interval. The last setting has one text and one head,
+# because it's slow. Registers are those of a thread; spilled are those that didn't fit, and
+# live in memory.
 
 # %% tags=["times"]
 columns = {"median": "ms", "ratio": "", "low": "", "high": "", "registers": "", "spilled": ""}

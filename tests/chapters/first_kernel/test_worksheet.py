@@ -1,6 +1,5 @@
 """The key of its worksheet: programs and shares are those of PyTorch and of the library, and nothing is the board's."""
 
-
 import pytest
 import torch
 
