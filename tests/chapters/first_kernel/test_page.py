@@ -10,7 +10,7 @@ from kernels.bench.hardware import H200
 from scripts import records
 from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
-from scripts.chapters.first_kernel.figures import clocks_over_words
+from scripts.chapters.first_kernel.figures.doubling import growth
 from scripts.records import ROOT
 from tests.chapters.three_words import K, Q, S
 from tests.docs.page_text import DRAWINGS, drawing_text
@@ -152,11 +152,14 @@ def test_the_parts_do_not_add_up_and_change_places_in_long_texts():
 
 
 def test_the_sums_are_busiest_in_short_texts_and_the_passes_in_long_ones():
-    rows = clocks_over_words.rows_by_words()
-    assert [row["n"] for row in rows] == clocks_over_words.WORDS
-    busiest = {row["n"]: COLUMNS[max(COLUMNS, key=row.get)] for row in rows}
+    rows = plot.rows_with(records.table("what_limits", "clocks"), warps=worked.WARPS)
+    busiest = {row["n"]: COLUMNS[max(COLUMNS, key=row.get)] for row in sorted(rows, key=lambda row: row["n"])}
     assert list(busiest.values()) == ["LSU", "LSU", "schedulers", "ALU", "ALU", "ALU"]
-    assert 512 < clocks_over_words.meeting(rows) < 1024
+
+
+def test_a_texts_time_grows_by_four_at_first_and_by_more_each_time():
+    times = list(growth().values())
+    assert times[0] == pytest.approx(4, abs=0.1) and times == sorted(times) and times[-1] > 8
 
 
 def test_the_drawn_sum_has_the_instructions_that_are_counted():
