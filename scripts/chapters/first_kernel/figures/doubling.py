@@ -23,7 +23,8 @@ def figure() -> go.Figure:
     line = plot.Style("this kernel", "accent").scatter(
         "to %{x} words: %{y:.1f} times", "lines+markers+text", named=None
     )
-    labels = {"texttemplate": "<b>%{y:.1f}</b>", "textposition": "top center"}
+    sides = ["bottom center" if 0 < 8 - times < 1 else "top center" for times in grown.values()]  # off the line at 8
+    labels = {"texttemplate": "<b>%{y:.1f}</b>", "textposition": sides}
     fig.add_scatter(x=words, y=list(grown.values()), **labels, **line)
     axes = plot.log_axis("words in the longer text", words), {"title": "times as long as half of it", "range": [0, 10]}
     return plot.finish(fig, 320, xaxis=axes[0], yaxis=axes[1])
