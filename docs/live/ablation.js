@@ -129,7 +129,7 @@ function says(state) {
     `The kernel takes ${all} ms. How long without the passes? Guess, then run.`,
     `${passes} ms: the passes seem to cost nothing. And without the sums? Guess, then run.`,
     `${sums} ms: without the sums, ${all - sums} less. And without both? Guess, then run.`,
-    `${both} ms, ${all - both} less than at first. Without passes it was nothing, without sums ${all - sums}. So what’s the rest?`,
+    `${both} ms: together they cost ${all - both}. But one by one, it was ${all - passes} and ${all - sums}. Where’s the rest?`,
   ][state.step];
 }
 

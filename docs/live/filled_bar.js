@@ -7,10 +7,8 @@ import { hatch, path, rect, stage, text } from "./strokes.js";
 // In milliseconds and TB/s; passes and sums: of the kernel without the other, in FP16; tried: which of these, the newest last.
 const initial = { kernel: 64.1, l2: 8.47, passes: 34.7, sums: 63.7, tried: "" };
 const PARTS = /** @type {("passes" | "sums")[]} */ (["passes", "sums"]);
-const LOOKS = { passes: "soft", sums: "ink" };
 const [NAME, LANE, GAP, EDGE] = [28, 34, 8, 1.5]; // pixels: above the bar, of a lane, around it, and half the bar's line
-const HIGH = 4 * (LANE + GAP) + GAP + 4 * EDGE;
-const INSIDE = 150; // pixels that a name needs
+const HIGH = 4 * (LANE + GAP) + GAP + 4 * EDGE; // the last two lanes are one, in which both parts are
 
 /** @typedef {typeof initial} State */
 
@@ -21,29 +19,31 @@ const ms = (/** @type {number} */ time) => `${Math.round(time)} ms`;
 /** @param {State} state @param {string[]} tried @param {number} width */
 function draw(state, tried, width) {
   const scale = (width - 4 * EDGE) / state.kernel;
-  const lanes = [
-    ...Object.entries(times(state.l2)).map(([name, time]) => ({ name, time, look: "ink hollow", there: true })),
-    ...PARTS.map((part) => ({ name: width < 600 ? part : `loads and ${part}`, time: state[part], look: LOOKS[part], there: tried.includes(part) })),
-  ];
-  const known = Math.max(...lanes.map(({ time, there }) => (there ? time * scale : 0)));
-  const open = tried.includes("sums") ? 0 : 1;
-  const drawn = lanes.map(({ name, time, look, there }, lane) => {
-    const [y, wide] = [NAME + 2 * EDGE + GAP + lane * (LANE + GAP), time * scale];
-    const [x, colour] = wide > INSIDE ? [2 * EDGE + 10, "paper"] : [2 * EDGE + wide + 10, "ink tinted halo"];
-    const words = svg`${name} <tspan class="strong">${ms(time)}</tspan>`;
-    return [
-      rect(2 * EDGE, y, there ? wide : 0, LANE, `${look} moves`),
-      text(x, y + LANE / 2 + 6, `${colour} moves`, words, Number(there)),
-    ];
-  });
-  const inside = HIGH - 4 * EDGE;
+  const [from, inside, high] = [2 * EDGE, HIGH - 4 * EDGE, 2 * LANE + GAP];
+  const [top, middle] = [NAME + from + GAP, NAME + from + GAP + 2 * (LANE + GAP)]; // of the first lane, and of the double one
+  const worked = Object.entries(times(state.l2));
+  const [passes, sums] = PARTS.map((part) => (tried.includes(part) ? state[part] * scale : 0));
+  const known = Math.max(...worked.map(([, time]) => time * scale), passes, sums);
+  const [open, behind] = [Number(!sums), Number(passes > 0 && sums > 0)];
+  const name = (/** @type {string} */ part, /** @type {number} */ time) => svg`${part} <tspan class="strong">${ms(time)}</tspan>`;
   return [
     text(0, NAME - 12, "ink", svg`this kernel, in FP16 <tspan class="soft">${ms(state.kernel)}</tspan>`),
     rect(EDGE, NAME + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "violet empty"),
-    path(hatch(2 * EDGE, width - 2 * EDGE, NAME + 2 * EDGE, inside), "violet thin moves", 0.4 * open),
-    rect(2 * EDGE, NAME + 2 * EDGE, known, inside, "known moves"),
-    text(width - 20, NAME + HIGH / 2 - 12, "riddle violet tinted halo moves end", "What else?", open),
-    drawn,
+    path(hatch(from, width - from, NAME + from, inside), "violet thin moves", 0.4 * open),
+    rect(from, NAME + from, known, inside, "known moves"),
+    text(width - 20, NAME + HIGH / 2 + 12, "riddle violet tinted halo moves end", "What else?", open),
+    worked.map(([part, time], lane) => {
+      const y = top + lane * (LANE + GAP);
+      return [
+        rect(from, y, time * scale, LANE, "ink hollow moves"),
+        text(from + time * scale + 10, y + LANE / 2 + 6, "ink tinted halo moves", name(part, time)),
+      ];
+    }),
+    rect(from, middle, passes, high, "soft moves"),
+    rect(from, middle, sums, high, "violet moves"),
+    path(`M${from + 1} ${middle + 8}H${from + passes}V${middle + high - 8}H${from + 1}Z`, "paper dashes thin moves", behind),
+    text(from + 12, middle + high / 2 + 6, "paper moves", name("passes", state.passes), Number(passes > 0)),
+    text(from + sums - 12, middle + high / 2 + 6, "paper moves end", name("sums", state.sums), Number(sums > 0)),
   ];
 }
 
@@ -69,10 +69,10 @@ function primary(state, set) {
 
 /** @param {State} state */
 function says(state) {
-  const whole = ms(state.kernel);
-  switch (tried(state).at(-1)) {
+  const [whole, now] = [ms(state.kernel), tried(state)];
+  switch (now.at(-1)) {
     case "passes":
-      return `Loads and passes alone: ${ms(state.passes)} of ${whole}.`;
+      return `Loads and passes alone: ${ms(state.passes)} of ${whole}.${now.length > 1 ? " They hide behind the sums." : ""}`;
     case "sums":
       return `Loads and sums alone: ${ms(state.sums)} of ${whole}. They fill it.`;
     default:
@@ -84,5 +84,5 @@ function says(state) {
 export default {
   title: "What fills the bar", initial, picture, primary,
   says: (state) => says(state).replace(/ ms\b/g, "\u00a0ms"),
-  done: (state) => tried(state).includes("sums"),
+  done: (state) => tried(state).length === PARTS.length,
 };

@@ -113,6 +113,6 @@ function says(state, previous) {
 /** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "A loop and a launch", initial, picture, primary, says,
-  meanwhile: () => "Both are running.",
+  meanwhile: () => "The loop takes all six turns.",
   duration: () => QUERIES * PACE,
 };

@@ -84,7 +84,7 @@ function says(state) {
     case "memory":
       return `All programs load ${formatNumber(gigabytes, 1)} GB. At the full speed of L2, the chip’s large cache, that’s ${Math.round(memory)} ms of ${whole}.${neither}`;
     case "multiplying":
-      return `As many operations as bytes, ${formatNumber(billions, 1)} billion: ${Math.round(multiplying)} ms of ${whole}, and while memory works.${neither}`;
+      return `That’s ${formatNumber(billions, 1)} billion operations. At full speed they take ${Math.round(multiplying)} ms of ${whole}, while memory works.${neither}`;
     case "neither":
       return `Right. Memory fills ${Math.round(memory)} ms of ${whole}, and multiplying ${Math.round(multiplying)}, both at once. But what is it?`;
     default:

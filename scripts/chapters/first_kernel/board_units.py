@@ -8,7 +8,7 @@ from scripts.chapters.board import Board
 from scripts.chapters.first_kernel import worked
 from scripts.chapters.first_kernel.board_suspects import FOOT, STAYS
 
-LEFT, WARP_GAP = 40, 96  # the tree's left edge; from one warp to the next
+LEFT, WARP_GAP = 20, 94  # the tree's left edge; from one warp to the next
 TREE_YS = (38, 100, 148, 196)  # the levels of a sum
 NAMES_X, BARS_X, MS_WIDTH = 14, 112, 2.6  # a form's name, its bar, and the pixels of a millisecond
 FORM_YS = (24, 68, 112, 156, 206)  # of each form's bar
@@ -42,7 +42,7 @@ def draw_program(board: Board) -> None:
         board.box(LEFT, shared - 10, right - LEFT, 20, f"shared: {warps} in", 0.8)
     with board.withhold():
         board.line((LEFT, (shared + added) / 2), (right, (shared + added) / 2), dashed=True)
-        board.write(right - 90, added - 5, "barrier", 0.75)
+        board.write(right + 34, (shared + added) / 2, "barrier", 0.75)
         board.arrow(middles[0], shared + 11, middles[0], added - 11)
         board.box(LEFT, added - 10, 74, 20, f"adds {warps}", 0.8)
     with board.withhold():
@@ -50,6 +50,7 @@ def draw_program(board: Board) -> None:
         board.box(LEFT, out - 10, right - LEFT, 20, "shared: 1 out", 0.8)
     with board.withhold():
         board.line((LEFT, out + 19), (right, out + 19), dashed=True)
+        board.write(right + 34, out + 19, "barrier", 0.75)
         for x in middles:
             board.arrow(x, out + 11, x, out + 31)
         with board.group("talk"):

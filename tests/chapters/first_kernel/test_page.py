@@ -12,7 +12,6 @@ from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
 from scripts.chapters.first_kernel.figures.doubling import growth
 from scripts.records import ROOT
-from tests.chapters.three_words import K, Q, S
 from tests.docs.page_text import DRAWINGS, drawing_text
 
 COLUMNS = {"lsu": "LSU", "alu": "ALU", "issue": "schedulers"}
@@ -80,21 +79,6 @@ def test_the_drawn_memory_has_the_queries_one_after_another(drawing):
     offsets = [PROGRAM * head_dim + column for column in range(head_dim)]
     assert tuple(flat[place] for place in offsets) == worked.QUERIES[PROGRAM]
     assert f"{PROGRAM} · HEAD_DIM = {offsets[0]}" in labels and f"offsets = {offsets}" in labels
-
-
-def test_the_threads_hold_the_first_query_the_third_key_and_copies_of_their_numbers():
-    query, key, labels = Q[0], K[2], drawing_text("first-kernel-threads")
-    products = [a * b for a, b in zip(query, key, strict=True)]
-    for name, row in [("query 0", query), ("\N{MULTIPLICATION SIGN} key 2", key), ("= product", products)]:
-        assert f"{name} {' '.join(map(str, row * 4))}" in labels
-    assert f"copies, up to thread {32 * worked.WARPS - 1}" in labels
-    assert f"tl.sum {sum(products)}" in labels
-
-
-def test_the_drawn_row_holds_the_scores_of_the_first_word():
-    places = ["key 0", "key 1", "key 2", "no key"]
-    row = zip([*S[0], "\N{MINUS SIGN}\N{INFINITY}"], places, strict=True)
-    assert " ".join(f"{score} {place}" for score, place in row) in drawing_text("first-kernel-threads")
 
 
 def test_the_page_has_the_clocks_that_the_units_work():
