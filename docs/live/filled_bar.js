@@ -41,7 +41,7 @@ function draw(state, tried, width) {
     }),
     rect(from, middle, passes, high, "soft moves"),
     rect(from, middle, sums, high, "violet moves"),
-    path(`M${from + 1} ${middle + 8}H${from + passes}V${middle + high - 8}H${from + 1}Z`, "paper dashes thin moves", behind),
+    path(`M${from + 1} ${middle + 8}H${from + passes}V${middle + high - 8}H${from + 1}Z`, "paper thin moves", behind),
     text(from + 12, middle + high / 2 + 6, "paper moves", name("passes", state.passes), Number(passes > 0)),
     text(from + sums - 12, middle + high / 2 + 6, "paper moves end", name("sums", state.sums), Number(sums > 0)),
   ];

@@ -54,7 +54,7 @@ function picture(state, set, { width, elapsed }) {
   const draw = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) => {
     const now = paper ? QUERIES : step && Math.min(QUERIES, elapsed / PACE);
     const x = (/** @type {number} */ turn) => NAMES + (turn * (wide - NAMES - 1)) / QUERIES;
-    const wideAs = (/** @type {number} */ turn) => x(Math.min(turn + 1, now)) - x(turn) - (now > turn ? 1 : 0);
+    const wideAs = (/** @type {number} */ turn) => Math.max(0, x(Math.min(turn + 1, now)) - x(turn) - 1);
     const number = (/** @type {number} */ query, /** @type {number} */ turn, /** @type {number} */ y, /** @type {string} */ look) =>
       text((x(turn) + x(turn + 1)) / 2, y + LANE - 7, `label strong middle ${look}`, query);
     const lanes = WORDS.map((_, sm) => {
@@ -115,4 +115,5 @@ export default {
   title: "A loop and a launch", initial, picture, primary, says,
   meanwhile: () => "The loop takes all six turns.",
   duration: () => QUERIES * PACE,
+  done: ({ step }) => step > 0,
 };

@@ -1,5 +1,5 @@
 // The time of a kernel as an empty bar: the reader guesses what fills it. Two suspects are dashed, since they're worked out.
-import { html, svg } from "lit-html";
+import { html, nothing, svg } from "lit-html";
 import { billions, gigabytes, times } from "./where_time_goes.model.js";
 import { formatNumber, oneOf } from "./controls.js";
 import { hatch, path, rect, stage, text } from "./strokes.js";
@@ -10,6 +10,7 @@ const [LANE, GAP] = [40, 8]; // the kernel's bar has two lanes, and this around 
 const HIGH = 2 * LANE + 3 * GAP; // of both bars
 const NAME = 28; // above each bar
 const TOP = NAME + HIGH + 20 + NAME; // of the kernel's
+const TICK = 8; // pixels: of a mark
 const EDGE = 1.5; // half the line around what is empty, in pixels
 
 /** @typedef {typeof initial} State */
@@ -23,6 +24,10 @@ const tried = ({ tried }) => tried.split(",").filter(Boolean).map((name) => oneO
 const isSolved = (tried) => SUSPECTS.every((name) => tried.includes(name));
 const ms = (/** @type {number} */ time) => `${time.toFixed(time < 1 ? 3 : 1)} ms`;
 const ratio = (/** @type {State} */ { kernel, pytorch }) => `${Math.round(kernel / pytorch)} times as long`;
+
+/** A mark at the foot of the kernel’s bar after each time that PyTorch takes. @param {number} one @param {number} width */
+const ruler = (one, width) =>
+  Array.from({ length: Math.floor(width / one) }, (_, i) => `M${((i + 1) * one).toFixed(1)} ${TOP + HIGH - TICK}V${TOP + HIGH}`).join("");
 
 /** @param {State} state @param {string[]} tried @param {number} width */
 function draw(state, tried, width) {
@@ -49,6 +54,7 @@ function draw(state, tried, width) {
     rect(EDGE, TOP + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "violet empty"),
     path(hatch(2 * EDGE, width - 2 * EDGE, TOP + 2 * EDGE, HIGH - 4 * EDGE), "violet thin moves", open ? 0.4 : 0),
     rect(2 * EDGE, TOP + 2 * EDGE, Math.max(0, known - 2 * EDGE), HIGH - 4 * EDGE, "known moves"),
+    width < 600 ? nothing : path(ruler(pytorch * scale, width), "violet thin"),
     text(x, TOP + HIGH / 2 + 7, `question violet moves ${anchor}`, "What fills it?", Number(!open)),
     text(x, TOP + HIGH / 2 + (width < 600 ? 10 : 16), `riddle violet tinted halo moves ${anchor}`, "What else?", Number(open)),
     lanes,

@@ -11,8 +11,8 @@ from scripts.chapters.first_kernel.board_suspects import FOOT, STAYS
 LEFT, WARP_GAP = 20, 94  # the tree's left edge; from one warp to the next
 TREE_YS = (38, 100, 148, 196)  # the levels of a sum
 NAMES_X, BARS_X, MS_WIDTH = 14, 112, 2.6  # a form's name, its bar, and the pixels of a millisecond
-FORM_YS = (24, 68, 112, 156, 206)  # of each form's bar
-DINNER_X, DINNER_YS = 366, (104, 132)  # rice and sauce
+FORM_YS = (28, 80, 132, 184)  # of each form's bar
+DINNER_X, DINNER_YS = 366, (170, 198)  # rice and sauce
 
 
 def draw_program(board: Board) -> None:
@@ -65,16 +65,15 @@ def draw_fold(board: Board, x: float, y: float) -> None:
 
 
 def measured_milliseconds() -> dict[str, float]:
-    """Returns what the kernel takes at 512 words, by what's left out, and with a single warp."""
-    size = worked.SHAPE[-1]
-    times = {row["left_out"]: row["median"] for row in plot.rows_with(records.table("ablation", "times"), n=size)}
-    (warp,) = plot.rows_with(records.table("how_many_warps", "times"), n=size, warps=1)
+    """Returns what the kernel takes at 512 words, by what's left out."""
+    rows = plot.rows_with(records.table("ablation", "times"), n=worked.SHAPE[-1])
+    times = {row["left_out"]: row["median"] for row in rows}
     names = {"our kernel": "nothing", "no passes": "passes", "no sums": "sums", "neither": "both"}
-    return {name: times[left_out] for name, left_out in names.items()} | {"one warp": warp["median"]}
+    return {name: times[left_out] for name, left_out in names.items()}
 
 
 def draw_ablation(board: Board) -> None:
-    """The kernel's time, those of three forms with parts left out, and that with one warp."""
+    """The kernel's time, and those of three forms with parts left out."""
     times = measured_milliseconds()
     said = ", ".join(f"{name} {time:.0f}" for name, time in times.items())
     board.step(
@@ -82,15 +81,13 @@ def draw_ablation(board: Board) -> None:
         "12: dinner at the end of the longer."
     )
     board.erase(keep=STAYS)
-    first, *forms, warp = times
+    first, *forms = times
     draw_time(board, first, times)
     for name in forms:
         with board.withhold():
             draw_time(board, name, times)
     with board.withhold():
         draw_dinner(board)
-    with board.withhold():
-        draw_time(board, warp, times)
 
 
 def draw_time(board: Board, name: str, times: dict[str, float]) -> None:

@@ -93,7 +93,7 @@ def test_the_page_has_the_clocks_that_the_units_work():
     pair, together = (programs[count] * worked.GIGAHERTZ for count in (1, 16))
     for text in (page, (chapter / "sheet.md").read_text(encoding="utf-8")):
         assert f"takes {pair:.0f} clocks for a pair" in text and f"{pair:.0f} / 16 = {pair / 16:.0f}." in text
-        assert f"In the same run it's {together:.0f}" in text
+        assert f"In the same run, a single wave of programs, it's {together:.0f}" in text
     instructions = {r["warps"]: r["all"] for r in records.table("how_many_warps", "compiled") if r["n"] == 512}
     issue = {warps: f"{warps} · {count} / 4 = {warps * count / 4:g}" for warps, count in instructions.items()}
     for warps in (1, 2, 4, 8):

@@ -51,6 +51,10 @@ def test_the_bars_are_equally_high_and_at_one_scale(pieces, size):
         3:
     ]
     assert f"{MEASURED['kernel'] / MEASURED['pytorch']:.0f} times as long" in drawing.text
+    marks = "".join(mark["d"] for mark in drawing.select("path.violet.thin:not(.moves)")).count("M")
+    assert marks == (0 if size == "narrow" else MEASURED["kernel"] // MEASURED["pytorch"]), (
+        "a mark for each of PyTorch's"
+    )
 
 
 @pytest.mark.parametrize("size", ["narrow", "wide", "printed"])

@@ -18,7 +18,7 @@ def figure() -> go.Figure:
     words = list(grown)
     fig = go.Figure()
     for times, name in POWERS.items():
-        line = plot.Style(name, "soft", predicted=True).scatter(f"{name}: {times} times", "lines")
+        line = plot.Style(name, "ink", predicted=True).scatter(f"{name}: {times} times", "lines")
         fig.add_scatter(x=words, y=[times] * len(words), **line)
     line = plot.Style("this kernel", "accent").scatter(
         "to %{x} words: %{y:.1f} times", "lines+markers+text", named=None
@@ -26,7 +26,8 @@ def figure() -> go.Figure:
     sides = ["bottom center" if 0 < 8 - times < 1 else "top center" for times in grown.values()]  # off the line at 8
     labels = {"texttemplate": "<b>%{y:.1f}</b>", "textposition": sides}
     fig.add_scatter(x=words, y=list(grown.values()), **labels, **line)
-    axes = plot.log_axis("words in the longer text", words), {"title": "times as long as half of it", "range": [0, 10]}
+    names = [f"{long // 2:,}<br>→ {long:,}" for long in words]
+    axes = plot.log_axis("words", words, names), {"title": "times as long", "range": [0, 10]}
     return plot.finish(fig, 320, xaxis=axes[0], yaxis=axes[1])
 
 
