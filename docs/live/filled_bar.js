@@ -27,11 +27,11 @@ function draw(state, tried, width) {
   const [open, behind] = [Number(!sums), Number(passes > 0 && sums > 0)];
   const name = (/** @type {string} */ part, /** @type {number} */ time) => svg`${part} <tspan class="strong">${ms(time)}</tspan>`;
   return [
-    text(0, NAME - 12, "ink", svg`this kernel, in FP16 <tspan class="soft">${ms(state.kernel)}</tspan>`),
+    text(0, NAME - 12, "ink", svg`this kernel <tspan class="soft">${ms(state.kernel)}</tspan>`),
     rect(EDGE, NAME + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "violet empty"),
     path(hatch(from, width - from, NAME + from, inside), "violet thin moves", 0.4 * open),
     rect(from, NAME + from, known, inside, "known moves"),
-    text(width - 20, NAME + HIGH / 2 + 12, "riddle violet tinted halo moves end", "What else?", open),
+    text(width - 20, NAME + HIGH / 2 - 12, "riddle violet tinted halo moves end", "What else?", open),
     worked.map(([part, time], lane) => {
       const y = top + lane * (LANE + GAP);
       return [
@@ -42,15 +42,16 @@ function draw(state, tried, width) {
     rect(from, middle, passes, high, "soft moves"),
     rect(from, middle, sums, high, "violet moves"),
     path(`M${from + 1} ${middle + 8}H${from + passes}V${middle + high - 8}H${from + 1}Z`, "paper thin moves", behind),
-    text(from + 12, middle + high / 2 + 6, "paper moves", name("passes", state.passes), Number(passes > 0)),
-    text(from + sums - 12, middle + high / 2 + 6, "paper moves end", name("sums", state.sums), Number(sums > 0)),
+    text(from + 12, middle + high / 2 + 6, "paper moves", name("loads + passes", state.passes), Number(passes > 0)),
+    text(from + sums - 12, middle + high / 2 + 6, "paper moves end", name("loads + sums", state.sums), Number(sums > 0)),
   ];
 }
 
 /** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
 function picture(state, set, { width }) {
   const { memory, multiplying } = times(state.l2);
-  const label = `A bar, this kernel’s ${ms(state.kernel)} in FP16. In it, worked out: memory ${ms(memory)}, multiplying ${ms(multiplying)}. Measured: loads and passes ${ms(state.passes)}, loads and sums ${ms(state.sums)}.`;
+  const measured = tried(state).map((part) => `; measured: loads and ${part} ${ms(state[/** @type {"passes" | "sums"} */ (part)])}`);
+  const label = `A bar, this kernel’s ${ms(state.kernel)}. In it, worked out: memory ${ms(memory)}, multiplying ${ms(multiplying)}${measured.join("")}.`;
   const drawn = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) =>
     draw(state, paper ? PARTS : tried(state), wide);
   return stage(width, label, drawn, [NAME + HIGH, NAME + HIGH]);
@@ -61,8 +62,7 @@ function primary(state, set) {
   const now = tried(state);
   const buttons = PARTS.map((part) => {
     const press = () => set({ tried: [...now.filter((other) => other !== part), part].join(",") });
-    const look = part === "passes" && now.includes(part) ? "quiet" : "";
-    return html`<button type="button" class="hb-live__main ${look}" @click=${press}>${part === "sums" ? "Sums" : "Passes"}</button>`;
+    return html`<button type="button" class="hb-live__main" @click=${press}>${part === "sums" ? "Sums" : "Passes"}</button>`;
   });
   return html`<div class="hb-live__suspects" role="group" aria-label="What fills it?">${buttons}</div>`;
 }

@@ -83,7 +83,7 @@ function picture(state, set, { width, elapsed }) {
         ];
       }),
       now ? nothing : text(x(QUERIES / 2), TOP + (sms * (LANE + GAP) - GAP) / 2 + 7, "question violet middle", "When is it done?"),
-      now && now >= turns ? drawDone(x(turns), turns) : nothing,
+      now >= turns ? drawDone(x(turns), turns) : nothing,
     ];
   };
   const place = { from: stop(width, 1), to: stop(width, QUERIES), y: AXIS };

@@ -6,7 +6,7 @@ import { hatch, path, rect, stage, text } from "./strokes.js";
 
 // In milliseconds and TB/s, as measured; tried: which suspects, the newest last.
 const initial = { kernel: 63.9, pytorch: 0.545, l2: 8.47, tried: "" };
-const [LANE, GAP] = [40, 8]; // the kernel's bar has two lanes, and this around them
+const [LANE, GAP] = [28, 8]; // the kernel's bar has two lanes, and this around them
 const HIGH = 2 * LANE + 3 * GAP; // of both bars
 const NAME = 28; // above each bar
 const TOP = NAME + HIGH + 20 + NAME; // of the kernel's
@@ -40,7 +40,7 @@ function draw(state, tried, width) {
     const words = svg`${name} <tspan class="strong">${ms(time)}</tspan>`;
     return [
       rect(3 * EDGE, y, Math.max(0, (there ? time * scale : 0) - 3 * EDGE), LANE, "ink hollow moves", Number(there)),
-      text(time * scale + 10, y + 26, "ink tinted halo moves", words, Number(there)),
+      text(time * scale + 10, y + 20, "ink tinted halo moves", words, Number(there)),
     ];
   });
   const [x, anchor] = width < 600 && known ? [width - 8, "end"] : [width / 2, "middle"]; // beside the lanes' names
@@ -63,8 +63,9 @@ function draw(state, tried, width) {
 
 /** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
 function picture(state, set, { width }) {
-  const { memory, multiplying } = times(state.l2);
-  const label = `Two bars on one scale: three lines of PyTorch take ${ms(state.pytorch)}, this kernel ${ms(state.kernel)}, ${ratio(state)}. Of these, memory fills ${ms(memory)} and multiplying ${ms(multiplying)}, at the same time.`;
+  const known = Object.entries(times(state.l2)).filter(([name]) => tried(state).includes(name));
+  const filled = known.map(([name, time]) => ` Of these, ${name} fills ${ms(time)}.`).join("");
+  const label = `Two bars on one scale: three lines of PyTorch take ${ms(state.pytorch)}, this kernel ${ms(state.kernel)}, ${ratio(state)}.${filled}`;
   const drawn = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) =>
     draw(state, paper ? SUSPECTS : tried(state), wide);
   return stage(width, label, drawn, [TOP + HIGH, TOP + HIGH]);

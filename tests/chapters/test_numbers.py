@@ -18,7 +18,6 @@ from kernels.bench import cost, hardware
 from kernels.bench.parallel import cost as parallel
 from scripts import records
 from scripts.chapters import plot
-from scripts.chapters.first_kernel import worked as first_kernel
 from tests.chapters.conftest import figure_params, load_figure
 from tests.chapters.expected import EXPECTED
 
@@ -35,7 +34,6 @@ COST_FUNCTIONS = [
     if isinstance(function, types.FunctionType) and function.__module__ == module.__name__
     if name not in ("mib", "mb", "gib", "gb")
 ]
-COST_FUNCTIONS.append((first_kernel, "milliseconds_of_clocks", first_kernel.milliseconds_of_clocks))  # counted by hand
 
 
 def numbers(part, text=False):

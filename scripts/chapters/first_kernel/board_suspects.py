@@ -16,15 +16,15 @@ TIME_X, TIME_WIDTH, TIME_YS = 104, 320, (122, 166, 210)  # the kernel's bar, and
 GROWTH_XS, GROWTH_YS = (60, 150, 206), [46 + 25 * i for i in range(5)]  # by how much the time grows, from text to text
 
 
-def measured_milliseconds(form: str, head_dim: int) -> float:
-    """The measured time at 512 words, 2048 numbers of each cut into heads."""
+def form_milliseconds(form: str) -> float:
+    """Returns the measured time at 512 words, in heads of 128."""
     wanted = {"form": form, "n": 512, "direction": "forward", "causal": False}
-    (row,) = [row for row in records.table("prefill_speed", f"forward_{head_dim}") if wanted.items() <= row.items()]
+    (row,) = [row for row in records.table("prefill_speed", "forward_128") if wanted.items() <= row.items()]
     return row["median"]
 
 
 def draw_slow(board: Board) -> None:
-    one_key, lines = measured_milliseconds("one_key_attention", 128), measured_milliseconds("attention", 128)
+    one_key, lines = form_milliseconds("one_key_attention"), form_milliseconds("attention")
     assert one_key > AT_LEAST * lines  # as the speech says
     board.step(
         f"Two times: PyTorch's three lines {lines:.2f} ms, with a dot for a bar, ours {one_key:.0f} ms, more than "
@@ -47,11 +47,11 @@ def draw_slow(board: Board) -> None:
 def draw_pairs(board: Board) -> None:
     """Two suspects are struck out."""
     one_key, speed, billions = (
-        measured_milliseconds("one_key_attention", 128),
+        form_milliseconds("one_key_attention"),
         cache_speed(),
         worked.requested_gigabytes(),
     )
-    memory, multiply = billions / speed, worked.milliseconds_of_multiplying()
+    memory, multiply = billions / speed, worked.milliseconds_of_clocks(worked.FP32_CLOCKS)
     pairs = f"{' · '.join(map(str, worked.SHAPE))} = {worked.PAIRS / 1e6:.0f} million pairs"
     each = f"a pair:  2 · {worked.HEAD_DIM} · {worked.BYTES} = {worked.PAIR_BYTES} bytes"
     bytes_of_memory = f"{billions:.0f} / {speed:.1f} = {memory:.0f} ms"
@@ -91,9 +91,7 @@ def cache_speed() -> float:
 
 
 def draw_cure(board: Board) -> None:
-    one_key, blocks, flash = (
-        measured_milliseconds(f"{form}_attention", 128) for form in ("one_key", "key_blocks", "flash")
-    )
+    one_key, blocks, flash = (form_milliseconds(f"{form}_attention") for form in ("one_key", "key_blocks", "flash"))
     grown = growth()
     said = ", ".join(f"{times:.1f} to {words}" for words, times in grown.items())
     board.step(

@@ -64,7 +64,7 @@ def draw_fold(board: Board, x: float, y: float) -> None:
         board.line((x + side, y + 9), (x, y + 19))
 
 
-def measured_milliseconds() -> dict[str, float]:
+def ablation_milliseconds() -> dict[str, float]:
     """Returns what the kernel takes at 512 words, by what's left out."""
     rows = plot.rows_with(records.table("ablation", "times"), n=worked.SHAPE[-1])
     times = {row["left_out"]: row["median"] for row in rows}
@@ -74,7 +74,7 @@ def measured_milliseconds() -> dict[str, float]:
 
 def draw_ablation(board: Board) -> None:
     """The kernel's time, and those of three forms with parts left out."""
-    times = measured_milliseconds()
+    times = ablation_milliseconds()
     said = ", ".join(f"{name} {time:.0f}" for name, time in times.items())
     board.step(
         f"Bars on one scale, in milliseconds: {said}. On the right rice for the sums, 30, and sauce for the passes, "

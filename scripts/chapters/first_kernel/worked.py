@@ -1,7 +1,7 @@
 """Sheet 5's numbers, once: three jars, the rows of three programs, a mask, and the clocks of units.
 
-The board, the demo and the tests have these numbers. It's plain Python, because the site is built without torch;
-tests/chapters/first_kernel compares them with the library.
+The board and the demo have these numbers, and tests hold the chapter's counts of clocks against them. It's plain
+Python, because the site is built without torch; tests/chapters/first_kernel compares them with the library.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ PROGRAM_ID = 7  # of this grid
 WARPS, LANES = 4, 32
 BYTES = 2  # of a number
 SUM_STEPS = (5, 2, 2, 2)  # a warp's instructions: shuffles, shared memory, shuffles of four sums, shared memory
-LSU_INSTRUCTIONS = 2 * sum(SUM_STEPS) + 2  # in a pair: two sums, and a load of the key and of the value
-LSU_CLOCKS = LSU_INSTRUCTIONS * WARPS  # it starts at best one in a clock
 PLACE_INSTRUCTIONS, LOOP_INSTRUCTIONS = 3, 10  # for the ALU: for each place of the row; of a warp's loops and addresses
 ALU_PER_CLOCK = 2  # instructions that it starts
 HEAD_DIM, FP32_FLOP_PER_CLOCK = 128, 256  # of a key or a value; in a clock and SM, of the FP32 units
@@ -37,7 +35,6 @@ SHAPE = (  # of what is timed: texts, heads, queries, keys
     prefill_speed.N,
 )
 PAIRS = math.prod(SHAPE)
-PROGRAMS = math.prod(SHAPE[:3])
 SMS, GIGAHERTZ = 132, 1.98
 TERAFLOPS = SMS * GIGAHERTZ * FP32_FLOP_PER_CLOCK / 1e3  # of all FP32 units
 
@@ -73,29 +70,14 @@ def mask_text(program: int) -> tuple[str, str, str]:
     return f"{program * BLOCK}", f"{true} True", f"{BLOCK - true} False"
 
 
-def word_head_text(program: int) -> tuple[int, int, int]:
-    """Returns the word, the head and the text of a program."""
-    return program % GRID_WORDS, program // GRID_WORDS % GRID_HEADS, program // GRID_WORDS // GRID_HEADS
-
-
 def requested_gigabytes() -> float:
     """Returns how many gigabytes all programs ask for: each a K and a V of its head."""
     return PAIRS * PAIR_BYTES / 1e9
 
 
-def milliseconds_of_multiplying() -> float:
-    """Returns how many milliseconds the FP32 units need for the products of all pairs."""
-    return PAIRS * PAIR_FLOP / TERAFLOPS / 1e9
-
-
 def milliseconds_of_clocks(clocks: float) -> float:
     """Returns how many milliseconds all pairs need, if each keeps a unit of an SM busy for so many clocks."""
     return PAIRS * clocks / SMS / GIGAHERTZ / 1e6
-
-
-def clocks_of_milliseconds(milliseconds: float) -> float:
-    """Returns for how many clocks of an SM a pair takes, if all pairs take so many milliseconds."""
-    return milliseconds / milliseconds_of_clocks(1)
 
 
 def bytes_in_a_clock(bytes_a_second: float) -> float:

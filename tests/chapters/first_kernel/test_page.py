@@ -89,9 +89,10 @@ def test_the_page_has_the_clocks_that_the_units_work():
     l2_bytes, hbm_bytes = map(worked.bytes_in_a_clock, (1e12 * l2["speed"], H200["hbm bandwidth"].value))
     assert f"[{l2_bytes:.0f} bytes](../../snippets/l2_speed.ipynb) | 512 / {l2_bytes:.0f} = " in page
     assert f"HBM has {hbm_bytes:.0f} bytes in a clock for each SM, and 2 / {hbm_bytes:.0f} = 0.1 clocks." in page
+    assert f"do {worked.TERAFLOPS:.1f} trillion operations" in page
     programs = {row["programs"]: row["pair"] for row in records.table("how_many_programs", "times")}
     pair, together = (programs[count] * worked.GIGAHERTZ for count in (1, 16))
-    for text in (page, (chapter / "sheet.md").read_text(encoding="utf-8")):
+    for text in (notes, (chapter / "sheet.md").read_text(encoding="utf-8")):
         assert f"takes {pair:.0f} clocks for a pair" in text and f"{pair:.0f} / 16 = {pair / 16:.0f}." in text
         assert f"In the same run, a single wave of programs, it's {together:.0f}" in text
     instructions = {r["warps"]: r["all"] for r in records.table("how_many_warps", "compiled") if r["n"] == 512}
@@ -118,21 +119,19 @@ def test_no_pair_takes_less_than_its_busiest_unit():
 
 def test_a_profiler_counts_what_the_hand_does():
     (kernel,) = plot.rows_with(records.table("ablation", "clocks"), n=worked.SHAPE[-1], left_out="nothing")
-    assert kernel["lsu"] == pytest.approx(worked.LSU_CLOCKS, abs=0.5)
+    assert kernel["lsu"] == pytest.approx(worked.load_store_clocks(worked.WARPS), abs=0.5)
     assert kernel["alu"] == pytest.approx(worked.alu_clocks(worked.WARPS), abs=0.5)
 
 
 def test_the_parts_do_not_add_up_and_change_places_in_long_texts():
     clocks = {(row["n"], row["left_out"]): row["all"] for row in records.table("ablation", "clocks")}
     whole, passes, sums, both = (clocks[512, form] for form in ("nothing", "passes", "sums", "both"))
-    assert round(passes) == round(whole)  # "as long as before", "not a clock faster"
-    assert sums / whole == pytest.approx(0.54, abs=0.05)  # "nearly half"
-    assert both < sums / 3
+    assert both < sums / 3 < whole / 5
     times = {row["left_out"]: row for row in plot.rows_with(records.table("ablation", "times"), n=512)}
-    assert times["passes"]["low"] > 0.99 and times["sums"]["high"] < 0.55  # the same without the profiler
+    assert times["passes"]["low"] > 0.99 and times["sums"]["high"] < 0.55  # nothing is won
     whole, long_passes, sums = (clocks[2048, form] for form in ("nothing", "passes", "sums"))
-    assert long_passes == pytest.approx(passes, rel=0.02) and long_passes < 0.6 * whole  # "as at 512"
-    assert 0.8 * whole < sums < 0.9 * whole  # they hide, but not completely
+    assert long_passes == pytest.approx(passes, rel=0.02) and long_passes < 0.6 * whole
+    assert 0.8 * whole < sums < 0.9 * whole  # "still wins something"
 
 
 def test_the_sums_are_busiest_in_short_texts_and_the_passes_in_long_ones():

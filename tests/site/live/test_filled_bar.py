@@ -41,7 +41,9 @@ def test_lanes_are_at_one_scale_and_what_is_measured_comes_when_it_is_pressed(pi
     assert found == pytest.approx([*list(PARTS.values())[:there], *[0] * (4 - there)], rel=0.01)
     assert known == pytest.approx(max(lanes))
     shown = [each.text for each in stage.select("text.moves") if each["opacity"] == "1"]
-    names = [f"{name} {time:.0f} ms" for name, time in PARTS.items()][:there]
+    names = [f"{'loads + ' * (lane > 1)}{name} {time:.0f} ms" for lane, (name, time) in enumerate(PARTS.items())][
+        :there
+    ]
     assert shown == (names if there == 4 else ["What else?", *names])
     hatch, behind = stage.select("path")
     assert (hatch["opacity"] == "0") == (there == 4) == (behind["opacity"] == "1"), "the passes are behind the sums"
@@ -63,6 +65,8 @@ def test_pressing_moves_nothing_and_both_end_it(visit, width):
     for name, done in (("Sums", 0), ("Passes", 1), ("Sums", 1)):
         piece.get_by_role("button", name=name).press("Enter")
         assert edges() == before and page.locator("#live-filled_bar[data-done]").count() == done
+    label = piece.locator("svg.stage:visible").get_attribute("aria-label")
+    assert all(f"{part} {time:.0f} ms" in label for part, time in PARTS.items())
     words = piece.locator("svg.stage:visible").evaluate("""(stage) => {
         const all = stage.getBoundingClientRect();
         return [...stage.querySelectorAll("text")].map((each) => each.getBoundingClientRect())

@@ -1,4 +1,4 @@
-"""The guess about the pairs: the time of the same arithmetic in many small heads, and in few large ones."""
+"""What a pair costs: the time of the same arithmetic in many small heads, and in few large ones."""
 
 import plotly.graph_objects as go
 
