@@ -41,9 +41,9 @@ function draw(state, tried, width) {
     }),
     rect(from, middle, passes, high, "soft moves"),
     rect(from, middle, sums, high, "violet moves"),
-    path(`M${from + 1} ${middle + 8}H${from + passes}V${middle + high - 8}H${from + 1}Z`, "paper thin moves", behind),
-    text(from + 12, middle + high / 2 + 6, "paper moves", name("loads + passes", state.passes), Number(passes > 0)),
-    text(from + sums - 12, middle + high / 2 + 6, "paper moves end", name("loads + sums", state.sums), Number(sums > 0)),
+    path(`M${from + 1} ${middle + 6}H${from + passes}V${middle + 42}H${from + 1}Z`, "paper thin moves", behind),
+    text(from + 12, middle + 30, "paper moves", name("loads + passes", state.passes), Number(passes > 0)),
+    text(from + sums - 12, middle + high - 12, "paper moves end", name("loads + sums", state.sums), Number(sums > 0)),
   ];
 }
 

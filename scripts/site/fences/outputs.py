@@ -130,10 +130,10 @@ def ran_html(runs: dict[str, Record | None], url_of: Callable[[str], str] | None
     if not there:
         return EMPTY.join(lacking)
     verb = "an earlier run" if any(record.earlier for record in there.values()) else "measured"
-    days: dict[str, dict[str, None]] = {}
+    days: dict[str, set[str]] = {}
     for record in there.values():
-        days.setdefault(short_machine_name(record.provenance), {})[day_text(record.provenance)] = None
-    places = "; ".join(f"on {machine}, {' and '.join(each)}" for machine, each in days.items())
+        days.setdefault(short_machine_name(record.provenance), set()).add(record.provenance["date"])
+    places = "; ".join(f"on {machine}, {days_text(each)}" for machine, each in days.items())
     software = [
         software_html(record.provenance, name, url_of and url_of(name), record.earlier)
         for name, record in there.items()
@@ -162,6 +162,14 @@ def day_text(ran: dict) -> str:
     """Returns the day of a run: "25 November 2026"."""
     day = date.fromisoformat(ran["date"])
     return f"{day.day} {day:%B %Y}"
+
+
+def days_text(dates: set[str]) -> str:
+    """Returns days from the first on, each month once: "28 and 29 November 2026"."""
+    months: dict[str, list[str]] = {}
+    for day in map(date.fromisoformat, sorted(dates)):
+        months.setdefault(f"{day:%B %Y}", []).append(str(day.day))
+    return " and ".join(f"{' and '.join(days)} {month}" for month, days in months.items())
 
 
 def short_machine_name(ran: dict) -> str:
