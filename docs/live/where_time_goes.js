@@ -58,6 +58,7 @@ function draw(state, tried, width) {
     text(x, TOP + HIGH / 2 + 7, `question violet moves ${anchor}`, "What fills it?", Number(!open)),
     text(x, TOP + HIGH / 2 + (width < 600 ? 10 : 16), `riddle violet tinted halo moves ${anchor}`, "What else?", Number(open)),
     lanes,
+    rect(begun ? width - 2 * EDGE : 0, TOP, 2 * EDGE, HIGH, "violet sweep"), // time passes, from edge to edge
   ];
 }
 

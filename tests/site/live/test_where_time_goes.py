@@ -27,7 +27,7 @@ ENDS = """(piece) => ["known", "hollow"].map((look) => Math.max(0, ...[...piece.
 
 def ends(drawing) -> dict[str, float]:
     """Where each bar ends, as a part of the long one, which has a line around it, half of it outside."""
-    bars = drawing.select("rect")
+    bars = drawing.select("rect:not(.sweep)")
     found = [float(bar["width"]) and float(bar["x"]) + float(bar["width"]) for bar in bars]
     return {name: end / (found[1] + 1.5) for name, end in zip(NAMES, found, strict=True)}
 
@@ -45,11 +45,11 @@ def test_the_bars_are_equally_high_and_at_one_scale(pieces, size):
     end = ends(drawing)
     assert end["pytorch"] == pytest.approx(MEASURED["pytorch"] / MEASURED["kernel"], rel=0.02)
     assert [end[name] * MEASURED["kernel"] for name in NAMES[3:]] == pytest.approx(filled, abs=0.06)
-    pytorch, kernel, *_ = drawing.select("rect")
+    pytorch, kernel, *_ = drawing.select("rect:not(.sweep)")
     assert float(pytorch["height"]) == float(kernel["height"]) + 3
-    assert [name for name, bar in zip(NAMES, drawing.select("rect"), strict=True) if "hollow" in bar["class"]] == NAMES[
-        3:
-    ]
+    assert [
+        name for name, bar in zip(NAMES, drawing.select("rect:not(.sweep)"), strict=True) if "hollow" in bar["class"]
+    ] == NAMES[3:]
     assert f"{MEASURED['kernel'] / MEASURED['pytorch']:.0f} times as long" in drawing.text
     marks = "".join(mark["d"] for mark in drawing.select("path.violet.thin:not(.moves)")).count("M")
     assert marks == (0 if size == "narrow" else MEASURED["kernel"] // MEASURED["pytorch"]), (
@@ -65,9 +65,16 @@ def test_once_both_are_tried_hatching_begins_where_the_longest_ends(pieces, size
     end, path = ends(drawing), drawing.select_one("path")
     assert end["known"] == pytest.approx(end["memory"], abs=1e-4) and end["memory"] > end["multiplying"]
     x = [float(x) for x in re.findall(r"[ML]([\d.]+)", path["d"])]
-    assert (min(x), max(x)) == (3, float(drawing.select("rect")[1]["width"]))  # within the line around it
+    assert (min(x), max(x)) == (3, float(drawing.select("rect:not(.sweep)")[1]["width"]))  # within the line around it
     assert path.find_next("rect")["class"] == ["fill", "known", "moves"]
     assert (float(path["opacity"]) > 0) == (size == "printed" or "," in tried)
+
+
+@pytest.mark.parametrize("size", ["narrow", "wide"])
+def test_once_a_guess_is_pressed_time_runs_from_the_left_edge_to_the_right(pieces, size):
+    edges = [drawings(pieces, size, tried).select_one("rect.sweep") for tried in ("", "multiplying")]
+    width = float(drawings(pieces, size, "")["viewbox"].split()[2])
+    assert [float(edge["x"]) for edge in edges] == [0, width - float(edges[1]["width"])]
 
 
 def test_where_no_page_says_what_was_measured_it_is_nearly_the_same():
