@@ -90,7 +90,7 @@ function says(state) {
   const neither = isSolved(tried(state)) ? " So it’s neither." : "";
   switch (tried(state).at(-1)) {
     case "memory":
-      return `All programs load ${formatNumber(gigabytes, 1)} GB. At the full speed of L2, the chip’s large cache, that’s ${Math.round(memory)} ms of ${whole}.${neither}`;
+      return `It loads ${formatNumber(gigabytes, 1)} GB in all. At the full speed of L2, the chip’s large cache, that’s ${Math.round(memory)} ms of ${whole}.${neither}`;
     case "multiplying":
       return `That’s ${formatNumber(billions, 1)} billion operations. At full speed they take ${Math.round(multiplying)} ms of ${whole}, while memory works.${neither}`;
     case "neither":

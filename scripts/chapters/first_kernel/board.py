@@ -191,7 +191,7 @@ def draw_one_head(board: Board) -> None:
         f"it, key by key, the row after it, at last 1, 1, 2 and minus infinity. The exponentials, together "
         f"{row.total:.3f}, the shares {percents(row.shares)}; the first share alone, among zeros, to be added up; the "
         f"values, {', '.join(parts)}, the output {vector_text(row.output)}. Below, on a strip of paper, the kernel's "
-        f"first loop: {' '.join(turn())} At the foot, to stay: to write one place, a new row; to read one, a sum."
+        f"first loop: {' '.join(turn())} At the foot, to stay: write: pass; read: pass, sum."
     )
     board.erase(keep=STAYS)
     first, line = ROW_YS[0], ROW_YS[1] - ROW_YS[0]
@@ -208,7 +208,7 @@ def draw_one_head(board: Board) -> None:
                 cells = row.scores[:i] + [-math.inf] * (PADDED_KEYS - i)
                 write_places(board, ROW_YS[i], [number_text(cell) for cell in cells])
     with board.withhold(), board.group("one place"):
-        board.write(188, FOOT + 14, "write 1: row", 0.75, at="left")
+        board.write(176, FOOT + 14, "write: pass", 0.75, at="left")
     with board.withhold():
         draw_exponentials(board, EXPONENTIALS_Y, row)
     with board.withhold():
@@ -221,7 +221,7 @@ def draw_one_head(board: Board) -> None:
         write_places(board, ONE_SHARE_Y, [str(share) for share in alone])
         board.write(RESULT_X, ONE_SHARE_Y, f"sum {sum(alone)}", 0.85, at="left")
     with board.withhold(), board.group("one place"):
-        board.write(294, FOOT + 14, "read 1: sum", 0.75, at="left")
+        board.write(264, FOOT + 14, "read: pass, sum", 0.75, at="left")
     with board.withhold(), board.group("blend"):
         board.write(LEFT - 12, OUTPUT_Y, "share · v[0]", 0.75, at="left")
         board.table(PLACE_XS[0], OUTPUT_Y, [parts], [60] * len(parts), size=0.85)

@@ -54,7 +54,7 @@ SENTENCES = [
     ("one_head", {"wrong": "true", "step": 19}, "nobody ever read its last key"),
     ("where_time_goes", {}, "Press your guess."),
     ("where_time_goes", {"tried": "memory,multiplying,neither"}, "Right. Memory fills 8 ms of 64, and multiplying 1, both at once."),
-    ("where_time_goes", {"tried": "memory"}, "68.7 GB. At the full speed of L2, the chip’s large cache, that’s 8 ms of 64."),
+    ("where_time_goes", {"tried": "memory"}, "It loads 68.7 GB in all. At the full speed of L2, the chip’s large cache, that’s 8 ms of 64."),
     ("where_time_goes", {"tried": "memory,multiplying"}, "That’s 68.7 billion operations. At full speed they take 1 ms of 64"),
     ("where_time_goes", {"tried": "multiplying,memory"}, "8 ms of 64. So it’s neither."),
     ("filled_bar", {}, "Two are left. Which one fills it?"),
