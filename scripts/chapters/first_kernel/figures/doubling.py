@@ -27,7 +27,7 @@ def figure() -> go.Figure:
     labels = {"texttemplate": "<b>%{y:.1f}</b>", "textposition": sides}
     fig.add_scatter(x=words, y=list(grown.values()), **labels, **line)
     names = [f"{long // 2:,}<br>→ {long:,}" for long in words]
-    axes = plot.log_axis(None, words, names), {"title": "times as long, for twice the words", "range": [0, 10]}
+    axes = plot.log_axis(None, words, names), {"title": "times as long, for twice the words", "range": [0, 9.6]}
     return plot.finish(fig, 320, xaxis=axes[0], yaxis=axes[1])
 
 
