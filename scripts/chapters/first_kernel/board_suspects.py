@@ -5,7 +5,6 @@ from __future__ import annotations
 from scripts import records
 from scripts.chapters.board import Board
 from scripts.chapters.first_kernel import worked
-from scripts.chapters.first_kernel.figures.doubling import growth
 
 FOOT = 244  # the line above what stays
 STAYS = ("vote", "one place", "talk")  # what no step wipes
@@ -92,7 +91,8 @@ def cache_speed() -> float:
 
 def draw_cure(board: Board) -> None:
     one_key, blocks, flash = (form_milliseconds(f"{form}_attention") for form in ("one_key", "key_blocks", "flash"))
-    grown = growth()
+    rows = records.table("first_kernel", "growth")
+    grown = {row["n"]: row["of_half"] for row in rows if row["of_half"]}
     said = ", ".join(f"{times:.1f} to {words}" for words, times in grown.items())
     board.step(
         f"On the left, twice the words each time, and by how much the work of attention grows, 4 each time, and our "
