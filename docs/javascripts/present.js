@@ -147,6 +147,7 @@
 
     close() {
       this.dialog.close();
+      this.closed(); // its event comes later, and a reload in between would go on with the lesson
     }
 
     /** Esc: a lesson does not end at one key pressed by mistake. */
