@@ -48,7 +48,7 @@ function compute(state) {
 /** Where the threads are, the middle of each at x. @param {number} wide */
 function columns(wide) {
   const [left, gap] = wide < 600 ? [100, 12] : [150, 28];
-  const column = Math.min(38, (wide - left - gap) / THREADS.length);
+  const column = Math.min(wide < 700 ? 38 : 84, (wide - left - gap) / THREADS.length);
   const x = (/** @type {number} */ thread) => left + (thread + 0.5) * column + (thread < LANES ? 0 : gap);
   return { wide, left, right: left + THREADS.length * column + gap, column, x };
 }

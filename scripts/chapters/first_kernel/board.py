@@ -221,7 +221,7 @@ def draw_one_head(board: Board) -> None:
         write_places(board, ONE_SHARE_Y, [str(share) for share in alone])
         board.write(RESULT_X, ONE_SHARE_Y, f"sum {sum(alone)}", 0.85, at="left")
     with board.withhold(), board.group("one place"):
-        board.write(264, FOOT + 14, "read: pass, sum", 0.75, at="left")
+        board.write(272, FOOT + 14, "read: pass, sum", 0.75, at="left")
     with board.withhold(), board.group("blend"):
         board.write(LEFT - 12, OUTPUT_Y, "share · v[0]", 0.75, at="left")
         board.table(PLACE_XS[0], OUTPUT_Y, [parts], [60] * len(parts), size=0.85)
