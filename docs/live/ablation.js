@@ -136,8 +136,7 @@ function says(state) {
 /** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "The kernel with parts left out",
-  initial, picture,
-  says: (state) => says(state).replace(/ ms\b/g, "\u00a0ms"),
+  initial, picture, says,
   lastStep: () => LAST,
   next: ({ step }) => `Leave out ${ROWS[step + 1][0]}`,
   again: () => ["Again", { step: 0, guesses: initial.guesses }],

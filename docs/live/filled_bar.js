@@ -82,7 +82,6 @@ function says(state) {
 
 /** @type {import("./frame.js").Piece<State>} */
 export default {
-  title: "What fills the bar", initial, picture, primary,
-  says: (state) => says(state).replace(/ ms\b/g, "\u00a0ms"),
+  title: "What fills the bar", initial, picture, primary, says,
   done: (state) => tried(state).length === PARTS.length,
 };

@@ -91,7 +91,7 @@ function coerce(like, name, text) {
 
 /** A sentence with its powers raised, in which no line ends between a number and its unit. @param {string} text */
 export const typeset = (text) =>
-  text.split(/(e\^\{.+?\}|\d\S* (?:%|[kKMGTPE]?i?B\b))/).map((part, i) => {
+  text.split(/(e\^\{.+?\}|\d\S* (?:%|ms\b|[kKMGTPE]?i?B\b))/).map((part, i) => {
     if (i % 2 === 0) return part;
     return part.startsWith("e^")
       ? html`<i>e</i><sup>${part.slice(3, -1)}</sup>`

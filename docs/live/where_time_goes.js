@@ -102,7 +102,6 @@ function says(state) {
 
 /** @type {import("./frame.js").Piece<State>} */
 export default {
-  title: "Where the time goes", initial, picture, primary,
-  says: (state) => says(state).replace(/ ms\b/g, "\u00a0ms"),
+  title: "Where the time goes", initial, picture, primary, says,
   done: (state) => isSolved(tried(state)),
 };

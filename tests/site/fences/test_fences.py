@@ -122,7 +122,7 @@ def test_runs_share_a_line_which_names_each_machine_and_each_day_once(renderer):
     runs = {name: replace(renderer.record, provenance=ran) for name, ran in (("b", later), ("c", other), ("d", later))}
     html = outputs.ran_html({"a": renderer.record, **runs, "never": None})
     page = BeautifulSoup(html, "html.parser")
-    assert page.summary.get_text() == ("measured on an H100, 1 and 3 November 2026; on a B200, 1 November 2026")
+    assert page.summary.get_text() == "measured on an H100, 1 and 3 November 2026; on a B200, 1 November 2026"
     assert [line.get_text().partition(" ran ")[0] for line in page.select(".hb-provenance p")] == ["a", "b", "c", "d"]
     assert page.find(class_="hb-notice").get_text().startswith("never has never run")
 

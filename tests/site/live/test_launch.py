@@ -63,9 +63,12 @@ def test_the_first_launch_is_in_order_and_each_has_another_than_the_one_before(p
 def test_the_piece_keeps_its_height_and_its_words_inside(open_piece, width):
     piece = open_piece("launch", width)
     stage, height = piece.locator("svg.stage:visible"), piece.bounding_box()["height"]
+    told = piece.page.locator("#live-launch[data-done]")
+    assert not told.count(), "the caption waits for the press"
     for change in [*"123456", "", *"123456", "", *"123456"]:
         piece.get_by_role("slider").fill(change) if change else piece.locator(".hb-live__main").press("Enter")
         assert piece.bounding_box()["height"] == height and stage.bounding_box()["height"] <= 260
         edges = "(words) => words.map((each) => each.getBoundingClientRect()).flatMap((box) => [box.left, box.right])"
         left, right = (stage.evaluate(f"(stage) => stage.getBoundingClientRect().{side}") for side in ("left", "right"))
         assert all(left - 0.1 <= edge <= right + 0.1 for edge in stage.locator("text").evaluate_all(edges))
+    assert told.count()
