@@ -63,7 +63,7 @@ def test_a_new_chapter_appears_by_itself(tmp_path):
     (tmp_path / "index.md").write_text("# Home")
     text = "---\nquestion: What's new?\n---\n\n# New & <old>"
     html = BeautifulSoup(
-        home_page.chapter_path([navigation.Chapter("new", 0, "", "New & <old>", text)], tmp_path), "html.parser"
+        home_page.chapter_path([navigation.Chapter("new", 0, "", "New & <old>", text, {})], tmp_path), "html.parser"
     )
     assert html.li.a.get_text() == "New & <old>" and html.li.p.get_text() == "What\u2019s new?"
 

@@ -28,6 +28,7 @@ PAGES = {
     "chapters/three/index.md": "---\nsearch: x\n---\n\n# Three\n",
     "chapters/four/index.md": "# Four\n",
     "chapters/one-two/notes.md": "# What was found\n",
+    "chapters/one-two/why.md": "# Why?\n\n[last](../../snippets/last.ipynb)\n",
     "chapters/three/sheet.md": "# Sheet\n\n## Part\n\nFor [chapter 2](x). 40 minutes, 5 of them for questions.\n"
     "\n</div>\n\n## To be said\n",
     "whiteboard/talk.md": "# The talk\n",
@@ -55,7 +56,13 @@ def test_the_navigation_numbers_chapters_and_parts_and_takes_titles_from_the_pag
     assert navigation.expand(NAV, chapters, [(chapters[1], ["late"])], docs) == [
         {"Home": "index.md"},
         {"0 · Start here": "chapters/start/index.md"},
-        {"I · First part": [{"1 · One, two": "chapters/one-two/index.md"}, {"2 · Three": "chapters/three/index.md"}]},
+        {
+            "I · First part": [
+                {"1 · One, two": "chapters/one-two/index.md"},
+                {"1b · Why?": "chapters/one-two/why.md"},
+                {"2 · Three": "chapters/three/index.md"},
+            ]
+        },
         {"II · Second part": [{"3 · Four": "chapters/four/index.md"}]},
         {
             "Board": [
@@ -69,12 +76,12 @@ def test_the_navigation_numbers_chapters_and_parts_and_takes_titles_from_the_pag
     ]
 
 
-def test_snippets_come_by_chapter_as_its_page_first_speaks_of_them(chapters):
-    found = paths("four/a", "one_two/early", "one_two/unspoken", "one_two/late", "start/z")
+def test_snippets_come_by_chapter_as_its_pages_first_speak_of_them(chapters):
+    found = paths("four/a", "one_two/early", "one_two/unspoken", "one_two/last", "one_two/late", "start/z")
     start, one_two, _, four = chapters
     assert navigation.snippets(chapters, found) == [
         (start, ["z"]),
-        (one_two, ["late", "early", "unspoken"]),
+        (one_two, ["late", "early", "last", "unspoken"]),
         (four, ["a"]),
     ]
 

@@ -2,7 +2,7 @@
 
 ``extra: chapters`` in mkdocs.yml names each chapter by its folder, ``docs/chapters/NAME``, alone or in a part. All else
 comes from the folders: the title from ``index.md``, notes and a sheet for each chapter that has ``notes.md`` and
-``sheet.md``, and the snippets in the chapters' folders.
+``sheet.md``, a further page for each other file, and the snippets in the chapters' folders.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from string import ascii_lowercase
 
 from mkdocs.exceptions import PluginError
 
 from scripts.site.pages import labs
 
 ROMAN = ["", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"]
+OF_ITS_OWN = ["index.md", "notes.md", "sheet.md"]  # what each is, says its name
 SHOWN_SNIPPET = re.compile(r"``` run\n\s*(\w+):|snippets/(\w+)\.ipynb")
 
 
@@ -24,6 +26,7 @@ SHOWN_SNIPPET = re.compile(r"``` run\n\s*(\w+):|snippets/(\w+)\.ipynb")
 class Chapter:
     """
     name: of its folder, ``first-kernel``   number: 0 is the primer   part: the title of its part, if it stands in one
+    text: of ``index.md``   further: the texts of the pages on which it goes on, by their addresses in docs/
     """
 
     name: str
@@ -31,6 +34,12 @@ class Chapter:
     part: str
     title: str
     text: str
+    further: dict[str, str]
+
+    @property
+    def pages(self) -> dict[str, str]:
+        """All that a reader of the chapter reads: texts by address."""
+        return {self.page: self.text, **self.further}
 
     @property
     def folder(self) -> str:
@@ -66,17 +75,20 @@ def chapters(order: list, docs: Path) -> list[Chapter]:
         names_and_parts += [(name, part) for part, names in parts for name in names]
     in_order = []
     for number, (name, part) in enumerate(names_and_parts):
-        file = docs / "chapters" / name / "index.md"
-        if not file.is_file():
+        folder = docs / "chapters" / name
+        if not (folder / "index.md").is_file():
             raise PluginError(f"mkdocs.yml, extra.chapters: there is no docs/chapters/{name}/index.md")
-        try:
-            text = file.read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise PluginError(
-                f"{file.relative_to(docs.parent)} is not UTF-8: byte {error.start} cannot be read"
-            ) from error
-        in_order.append(Chapter(name, number, part, title(text), text))
+        files = [folder / "index.md", *sorted(set(folder.glob("*.md")) - {folder / each for each in OF_ITS_OWN})]
+        (_, text), *further = [(file.relative_to(docs).as_posix(), read(file, docs)) for file in files]
+        in_order.append(Chapter(name, number, part, title(text), text, dict(further)))
     return in_order
+
+
+def read(file: Path, docs: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise PluginError(f"{file.relative_to(docs.parent)} is not UTF-8: byte {error.start} cannot be read") from error
 
 
 def title(markdown: str) -> str:
@@ -84,7 +96,7 @@ def title(markdown: str) -> str:
 
 
 def snippets(chapters: list[Chapter], paths: dict[str, Path]) -> list[tuple[Chapter, list[str]]]:
-    """Each chapter that has snippets, with these in the order in which its page first shows or links them.
+    """Each chapter that has snippets, with these in the order in which its pages first show or link them.
 
     paths: snippet -> its file, ``…/snippets/CHAPTER/NAME.py``
     """
@@ -96,7 +108,7 @@ def snippets(chapters: list[Chapter], paths: dict[str, Path]) -> list[tuple[Chap
         by_folder.setdefault(path.parent.name, []).append(name)
 
     def in_page_order(chapter: Chapter) -> list[str]:
-        shown = [first or second for first, second in SHOWN_SNIPPET.findall(chapter.text)]
+        shown = [first or second for first, second in SHOWN_SNIPPET.findall("\n".join(chapter.pages.values()))]
         return sorted(
             by_folder[chapter.folder], key=lambda name: (shown.index(name) if name in shown else len(shown), name)
         )
@@ -154,16 +166,18 @@ def chapter_name(page: str) -> str:
 
 
 def chapter_entries(chapters: list[Chapter]) -> list[dict]:
-    """Chapters with their numbers, those of a part below its title and Roman number."""
+    """Chapters with their numbers, then their further pages, ``5b``; those of a part below its title and Roman number."""
     entries: list[dict] = []
     parts: dict[str, list] = {}
     for chapter in chapters:
-        entry = {chapter.numbered_title: chapter.page}
+        of_chapter = [{chapter.numbered_title: chapter.page}]
+        for letter, (page, text) in zip(ascii_lowercase[1:], chapter.further.items(), strict=False):
+            of_chapter.append({f"{chapter.number}{letter} · {title(text)}": page})
         if not chapter.part:
-            entries.append(entry)
+            entries += of_chapter
             continue
         if chapter.part not in parts:
             parts[chapter.part] = []
             entries.append({f"{ROMAN[len(parts)]} · {chapter.part}": parts[chapter.part]})
-        parts[chapter.part].append(entry)
+        parts[chapter.part] += of_chapter
     return entries

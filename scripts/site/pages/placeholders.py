@@ -93,7 +93,7 @@ class Placeholders:
         return LAB_MARK.sub(lambda mark: self.head_of_lab(mark[1]), markdown)
 
     def hours_to_read(self) -> str:
-        return in_hours(sum(reading.minutes(chapter.text) for chapter in self.chapters))
+        return in_hours(sum(reading.minutes("\n".join(chapter.pages.values())) for chapter in self.chapters))
 
     def hours_at_the_board(self) -> str:
         texts = [self.read_page(chapter.sheet) for chapter in self.chapters if chapter.sheet in self.sheets]
@@ -129,10 +129,10 @@ class Placeholders:
     def all_pieces(self) -> str:
         """Each piece as the first chapter that has it shows it, below its title."""
         sections = {}
-        for chapter in self.chapters:
-            for fence in LIVE_FENCE.finditer(chapter.text):
+        for chapter, page, text in [(each, *page) for each in self.chapters for page in each.pages.items()]:
+            for fence in LIVE_FENCE.finditer(text):
                 where = "The primer" if not chapter.number else f"Chapter {chapter.number}"
-                link = f"[{where}: {chapter.title}]({chapter.page}#live-{fence[1]})"
+                link = f"[{where}: {chapter.title}]({page}#live-{fence[1]})"
                 words_of_facts = facts.MARKED_WORDS.sub(r"\1", fence[0])  # the chapter's page holds them to the records
                 sections.setdefault(fence[1], f"## {self.pieces.title(fence[1])}\n\n{link}\n\n{words_of_facts}")
         return "\n\n".join(sections.values())
