@@ -69,12 +69,9 @@ def draw_shelf(board: Board) -> None:
         board.write(LEFT, 26, f"craving: query {list(QUERIES[1])}", 0.85, at="left")
         for i, texts in enumerate(jars):
             draw_jar(board, LEFT + 2 + 84 * i, 54, *texts)
-    for i, words in enumerate((("match", "scores"), ("recipe", "shares"), ("mix", "output"))):
-        x = LEFT + 34 + 84 * i
+    for i, words in enumerate(("match → scores", "recipe → shares", "mix → output")):
         with board.withhold(), board.group("jars"):
-            board.table(x, 192, [[word] for word in words], [0], 26, 0.85)
-            if i:
-                board.arrow(x - 51, 192, x - 34, 192)
+            board.write(LEFT + 2, 178 + 21 * i, words, 0.85, at="left")
     with board.group("card"):
         for i, text in enumerate(CARD):
             board.write(286, 76 + 28 * i, f"{i + 1}. {text}", 0.85, at="left")

@@ -166,7 +166,7 @@ def chapter_name(page: str) -> str:
 
 
 def chapter_entries(chapters: list[Chapter]) -> list[dict]:
-    """Chapters with their numbers, then their further pages, ``5b``; those of a part below its title and Roman number."""
+    """Chapters with their numbers and their further pages, ``5b``; those of a part below its title and number."""
     entries: list[dict] = []
     parts: dict[str, list] = {}
     for chapter in chapters:

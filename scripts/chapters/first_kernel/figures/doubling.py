@@ -6,29 +6,30 @@ from scripts import records
 from scripts.chapters import plot
 
 ALT = (
-    "A chart over the words of a text, which double from point to point: its time, divided by that of the text before. "
-    "Two level lines, four, for N squared, and eight, for N cubed. The measured points begin on the lower one and rise "
-    "past the upper."
+    "Bars for texts whose words double from bar to bar: the time of each, divided by that of the text before. Two "
+    "upright lines, four, for N squared, and eight, for N cubed. The bars begin by ending at the first line, grow from "
+    "one to the next, and end past the second line."
 )
-POWERS = {4: "N²", 8: "N³"}
+HEAD = "words"  # above the names of the bars
+POWERS = {4: "N²: 4 times", 8: "N³: 8 times"}
 
 
 def figure() -> go.Figure:
     grown = growth()
-    words = list(grown)
+    names = [f"{long // 2:,} → {long:,}" for long in grown]
     fig = go.Figure()
-    for times, name in POWERS.items():
-        line = plot.Style(name, "ink", predicted=True).scatter(f"{name}: {times} times", "lines")
-        fig.add_scatter(x=words, y=[times] * len(words), **line)
-    line = plot.Style("this kernel", "accent").scatter(
-        "to %{x} words: %{y:.1f} times", "lines+markers+text", named=None
-    )
-    sides = ["bottom center" if 0 < 8 - times < 1 else "top center" for times in grown.values()]  # off the line at 8
-    labels = {"texttemplate": "<b>%{y:.1f}</b>", "textposition": sides}
-    fig.add_scatter(x=words, y=list(grown.values()), **labels, **line)
-    names = [f"{long // 2:,}<br>→ {long:,}" for long in words]
-    axes = plot.log_axis(None, words, names), {"title": "times as long, for twice the words", "range": [0, 9.6]}
-    return plot.finish(fig, 320, xaxis=axes[0], yaxis=axes[1])
+    bars = plot.Style("this kernel", "accent").bars("%{y}: %{x:.2f} times as long", "value")
+    fig.add_bar(x=list(grown.values()), y=names, text=[f"<b>{times:.1f}</b>" for times in grown.values()], **bars)
+    plot.add_text(fig, list(POWERS), [HEAD] * len(POWERS), list(POWERS.values()), textposition="middle center")
+    lines = [
+        {"type": "line", "x0": times, "x1": times, "yref": "paper", "y0": 0, "y1": 0.86, "line": {"dash": "dash"}}
+        for times in POWERS
+    ]
+    axes = {
+        "xaxis": {"range": [0, 9.6], "visible": False},
+        "yaxis": plot.name_axis(categoryorder="array", categoryarray=[HEAD]),
+    }
+    return plot.finish(fig, 250, bargap=0.3, shapes=lines, margin={"b": 4}, **axes)
 
 
 def growth() -> dict[int, float]:
