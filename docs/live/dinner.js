@@ -7,14 +7,20 @@ const initial = { rice: 30, sauce: 12 }; // minutes
 const DISHES = /** @type {("rice" | "sauce")[]} */ (["rice", "sauce"]);
 const MOST = 40; // minutes, of the scale
 const [BAR, ROW, KNOB] = [36, 56, 10]; // pixels: of a bar, to the next one, and a knob's radius
-const [HEIGHT, EDGE] = [ROW + BAR + 36, 22]; // pixels: with dinner’s words, and right of the scale, half a finger
+const [LEFT, EDGE] = [60, 22]; // pixels: of the scale, for a pot, and right of it, half a finger
+const HEIGHT = ROW + BAR + 36; // with dinner’s words
+/** A pot with its lid on, and a pan with a handle and some steam, as wide as a bar is high. */
+const POTS = {
+  rice: "M8 15H40V31Q40 35 36 35H12Q8 35 8 31ZM5 15H43M11 15Q11 8 24 8Q37 8 37 15M24 8V4M8 21H2M40 21H46",
+  sauce: "M4 18H34V31Q34 35 30 35H8Q4 35 4 31ZM34 22L50 17M13 12Q9 9 13 6T13 0M25 12Q21 9 25 6T25 0",
+};
 
 /** @typedef {typeof initial} State */
 
 /** @param {State} state */
 const minutes = (state) => DISHES.map((dish) => requireInteger(dish, state[dish], 1, MOST));
 /** @param {number} width */
-const axis = (width) => (/** @type {number} */ minutes) => (minutes * (width - EDGE)) / MOST;
+const axis = (width) => (/** @type {number} */ minutes) => LEFT + (minutes * (width - LEFT - EDGE)) / MOST;
 
 /** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
 function picture(state, set, { width }) {
@@ -24,17 +30,18 @@ function picture(state, set, { width }) {
     const [x, end] = [axis(wide), axis(wide)(longer)];
     const bars = DISHES.map((dish, row) => {
       const [y, to, half] = [row * ROW, x(all[row]), row * ROW + BAR / 2];
-      const inside = to > 110;
+      const inside = to > LEFT + 110;
       const words = svg`${dish} <tspan class="strong">${all[row]}</tspan>`;
       return [
-        rect(0, y, to, BAR, all[row] === longer ? "ink" : "soft"),
-        text(inside ? 12 : to + 18, half + 5, inside ? "label paper" : "label ink halo", words),
+        svg`<g transform="translate(0 ${y})">${path(POTS[dish], "ink thin")}</g>`,
+        rect(LEFT, y, to - LEFT, BAR, all[row] === longer ? "ink" : "soft"),
+        text(inside ? LEFT + 12 : to + 18, half + 5, inside ? "label paper" : "label ink halo", words),
         paper ? nothing : svg`<circle class="ink knob" cx=${to} cy=${half} r=${KNOB} />`,
       ];
     });
     const [near, ready] = [end < wide / 2, svg`dinner <tspan class="strong">${longer}</tspan>`];
     return [
-      DISHES.map((_, row) => rect(0, row * ROW, wide, BAR, "track")),
+      DISHES.map((_, row) => rect(LEFT, row * ROW, wide - LEFT, BAR, "track")),
       path(`M${end} 0V${HEIGHT - 8}`, "ink"),
       bars,
       text(near ? end + 8 : end - 8, HEIGHT - 12, `label ink ${near ? "" : "end"}`, ready),

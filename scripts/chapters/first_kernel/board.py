@@ -36,8 +36,8 @@ TURN_Y, TURN_LINE = 186, 15  # the same of the kernel's first loop
 PLACE_XS = [137 + 60 * i for i in range(PADDED_KEYS)]  # the middle of each of a row
 RESULT_X = 362  # what follows from a row, on its right
 ROW_YS = [15 + 17 * i for i in range(PADDED_KEYS)]  # the row of scores, from key to key
-EXPONENTIALS_Y, SHARES_Y, ONE_SHARE_Y, VALUES_Y, OUTPUT_Y = 88, 106, 124, 142, 160
-WRONG_ROW_Y, WRONG_EXPONENTIALS_Y, WRONG_SHARES_Y, WRONG_VALUES_Y, WRONG_OUTPUT_Y = 134, 157, 180, 203, 226  # padded
+EXPONENTIALS_Y, SHARES_Y, ONE_SHARE_Y, VALUES_Y = 90, 111, 132, 153
+WRONG_ROW_Y, WRONG_EXPONENTIALS_Y, WRONG_SHARES_Y = 144, 174, 204  # padded with 0
 
 
 def board() -> Board:
@@ -170,25 +170,15 @@ def draw_shares(board: Board, y: float, row: ProgramRow) -> None:
     write_places(board, y, [str(share) for share in row.shares])
 
 
-def draw_values(board: Board, y: float) -> None:
-    board.write(LEFT - 12, y, "v", 0.85, at="left")
-    values = [str(list(value)) for value in worked.VALUES]
-    board.table(PLACE_XS[0], y, [values], [60] * len(values), size=0.75)
-
-
-def draw_output(board: Board, y: float, row: ProgramRow) -> None:
-    board.write(RESULT_X, y, f"out {vector_text(row.output)}", 0.85, at="left")
-
-
 def draw_one_head(board: Board) -> None:
     row = program_row(QUERIES[1])
-    parts = [f"{round(share * value[0] / 100, 1):g}" for share, value in zip(row.shares, worked.VALUES, strict=False)]
+    values = [str(list(value)) for value in worked.VALUES]
     board.step(
         f"Program 1, query {list(QUERIES[1])}: a row of four places, all minus infinity; under "
         f"it, key by key, the row after it, at last 1, 1, 2 and minus infinity. The exponentials, together "
         f"{row.total:.3f}, the shares {percents(row.shares)}; the first share alone, among zeros, to be added up; the "
-        f"values, {', '.join(parts)}, the output {vector_text(row.output)}. Below, on a strip of paper, the kernel's "
-        f"first loop: {' '.join(turn())} At the foot, to stay: write: pass; read: pass, sum."
+        f"values {', '.join(values)}, and the output {vector_text(row.output)}. Below, on a strip of paper, the "
+        f"kernel's first loop: {' '.join(turn())} At the foot, to stay: write: pass; read: pass, sum."
     )
     board.erase(keep=STAYS)
     first, line = ROW_YS[0], ROW_YS[1] - ROW_YS[0]
@@ -198,7 +188,8 @@ def draw_one_head(board: Board) -> None:
     board.write(RESULT_X, first, f"q {list(QUERIES[1])}", 0.75, at="left")
     board.grid(107, first - line / 2, PADDED_KEYS, PADDED_KEYS, 60, line)
     with board.group("blend"):
-        draw_values(board, VALUES_Y)
+        board.write(LEFT - 12, VALUES_Y, "v", 0.85, at="left")
+        board.table(PLACE_XS[0], VALUES_Y, [values], [60] * len(values), size=0.75)
     for keys in ((0,), (1,), (2, 3)):  # after so many; the last two rows are written together
         with board.withhold():
             for i in keys:
@@ -220,9 +211,7 @@ def draw_one_head(board: Board) -> None:
     with board.withhold(), board.group("one place"):
         board.write(272, FOOT + 14, "read: pass, sum", 0.75, at="left")
     with board.withhold(), board.group("blend"):
-        board.write(LEFT - 12, OUTPUT_Y, "share · v[0]", 0.75, at="left")
-        board.table(PLACE_XS[0], OUTPUT_Y, [parts], [60] * len(parts), size=0.85)
-        draw_output(board, OUTPUT_Y, row)
+        board.write(RESULT_X, VALUES_Y, f"out {vector_text(row.output)}", 0.85, at="left")
     with board.withhold(), board.group("printed"):
         board.box(9, TURN_Y - 11, 462, 66)
         for i, text in enumerate(turn()):
@@ -243,14 +232,13 @@ def turn() -> tuple[str, ...]:
 def draw_padding(board: Board) -> None:
     wrong = program_row(QUERIES[1], padding=0.0)
     board.step(
-        "Below program 1's row and its shares the same with 0 in its empty place, ringed, and the values: the "
-        f"exponentials add up to {wrong.total:.3f}, the shares are {percents(wrong.shares)}, the last ringed, for "
-        f"nobody, the output {vector_text(wrong.output)}."
+        "Below program 1's row and its shares the same with 0 in its empty place, ringed: the exponentials add up to "
+        f"{wrong.total:.3f}, the shares are {percents(wrong.shares)}, the last ringed, for nobody."
     )
     board.erase("printed", "blend")
+    board.write(LEFT - 12, WRONG_ROW_Y, "with 0", 0.75, at="left")
     write_places(board, WRONG_ROW_Y, [number_text(score) for score in wrong.scores])
     board.ring(PLACE_XS[-1], WRONG_ROW_Y, 34, 19)
-    draw_values(board, WRONG_VALUES_Y)
     with board.withhold():
         draw_exponentials(board, WRONG_EXPONENTIALS_Y, wrong)
         draw_total(board, WRONG_EXPONENTIALS_Y, wrong)
@@ -259,6 +247,3 @@ def draw_padding(board: Board) -> None:
         board.ring(PLACE_XS[-1], WRONG_SHARES_Y, 34, 19)
     with board.withhold():
         board.write(RESULT_X, WRONG_SHARES_Y, "for nobody", 0.8, at="left")
-    with board.withhold():
-        outputs = (vector_text(row.output) for row in (wrong, program_row(QUERIES[1])))
-        board.write(466, WRONG_OUTPUT_Y, "out {}, not {}".format(*outputs), 0.85, at="right")

@@ -108,10 +108,10 @@ def draw_cure(board: Board) -> None:
     board.write(254, 24, f"today  {one_key:.0f} ms", 0.95, at="left")
     with board.withhold():
         for y in GROWTH_YS:
-            board.write(GROWTH_XS[1], y, "× 4", 0.85)
+            board.write(GROWTH_XS[1], y, "× 4", 0.85)  # noqa: RUF001
     with board.withhold():
         for y, times in zip(GROWTH_YS, grown.values(), strict=True):
-            board.write(GROWTH_XS[2], y, f"× {times:.1f}", 0.85)
+            board.write(GROWTH_XS[2], y, f"× {times:.1f}", 0.85)  # noqa: RUF001
     with board.withhold():
         board.write(14, 180, "queries · keys · places", 0.85, at="left")
         board.write(14, 214, "N · N · N  = N^{3}", 1.1, at="left")

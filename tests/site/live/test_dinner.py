@@ -18,7 +18,8 @@ def test_dinner_is_at_the_end_of_the_longer_bar(pieces, size, rice, sauce):
     stage = still(pieces, rice=rice, sauce=sauce).select_one(f"svg.{size}")
     bars = [float(bar["width"]) for bar in stage.select("rect:not(.track)")]
     assert bars[0] / bars[1] == pytest.approx(rice / sauce, rel=0.01)
-    assert float(re.match(r"M(\S+)", stage.select_one("path.ink")["d"])[1]) == pytest.approx(max(bars), abs=0.01)
+    (left,) = {float(bar["x"]) for bar in stage.select("rect")}
+    assert float(re.match(r"M(\S+)", stage.select_one("path.ink")["d"])[1]) == pytest.approx(left + max(bars), abs=0.02)
     words = [each.text for each in stage.select("text")]
     assert words == [f"rice {rice}", f"sauce {sauce}", f"dinner {max(rice, sauce)}"]
     assert len(stage.select(".knob")) == (0 if size == "printed" else 2)

@@ -7,11 +7,12 @@ from scripts.chapters import plot
 
 ALT = (
     "Bars for texts whose words double from bar to bar: the time of each, divided by that of the text before. Two "
-    "upright lines, four, for N squared, and eight, for N cubed. The bars begin by ending at the first line, grow from "
-    "one to the next, and end past the second line."
+    "upright lines, four, for N squared, and eight, for N cubed. The first bar ends at the first line. The others go "
+    "on, highlighted, and the last ends past the second line."
 )
 HEAD = "words"  # above the names of the bars
-POWERS = {4: "N²: 4 times", 8: "N³: 8 times"}
+SQUARE, CUBE = 4, 8
+POWERS = {SQUARE: "N²: 4 times", CUBE: "N³: 8 times"}
 
 
 def figure() -> go.Figure:
@@ -20,6 +21,8 @@ def figure() -> go.Figure:
     fig = go.Figure()
     bars = plot.Style("this kernel", "accent").bars("%{y}: %{x:.2f} times as long", "value")
     fig.add_bar(x=list(grown.values()), y=names, text=[f"<b>{times:.1f}</b>" for times in grown.values()], **bars)
+    expected = [min(times, SQUARE) for times in grown.values()]
+    fig.add_bar(x=expected, y=names, orientation="h", hoverinfo="skip", name="", meta={"role": "grey"})
     plot.add_text(fig, list(POWERS), [HEAD] * len(POWERS), list(POWERS.values()), textposition="middle center")
     lines = [
         {"type": "line", "x0": times, "x1": times, "yref": "paper", "y0": 0, "y1": 0.86, "line": {"dash": "dash"}}
@@ -29,7 +32,7 @@ def figure() -> go.Figure:
         "xaxis": {"range": [0, 9.6], "visible": False},
         "yaxis": plot.name_axis(categoryorder="array", categoryarray=[HEAD]),
     }
-    return plot.finish(fig, 250, bargap=0.3, shapes=lines, margin={"b": 4}, **axes)
+    return plot.finish(fig, 250, barmode="overlay", bargap=0.3, shapes=lines, margin={"b": 4}, **axes)
 
 
 def growth() -> dict[int, float]:
