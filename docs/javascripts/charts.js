@@ -137,13 +137,9 @@ globalThis.charts = (() => {
       .map((text) => at(size, 0, full[name]._offset + full[name].d2p(text), String(text), main.includes(text) ? { weight: 600, color: colour.violet } : {})));
   }
 
-  // Makes words legible on a line.
-  function halo(colour) {
-    return ["1px 0", "-1px 0", "0 1px", "0 -1px"].map((side) => `${side} 0 ${colour.paper}`).join();
-  }
-
-  // The value of a bar behind its end, or where there is no room in front of it.
+  // The value of a bar behind its end, or where there is no room in front of it; a line that it meets ends before it.
   function values(shown, place, size, width, colour) {
+    const ground = shown.some((trace) => trace.meta?.role === "faint") ? {} : { bgcolor: colour.paper };
     return shown.filter((trace) => trace.type === "bar" && trace.meta?.named === "value").flatMap((trace) => [...trace.y].flatMap((_, i) => {
       const text = trace.text?.[i];
       if (!text || trace.x[i] == null) return [];
@@ -151,8 +147,7 @@ globalThis.charts = (() => {
       const fits = x + 16 + wide(text) <= width;
       const filled = trace.meta.role === "accent" && !trace.meta.hollow;
       const color = filled && !fits ? colour.paper : trace.meta.role === "accent" ? colour.violet : colour.ink;
-      const font = { color, ...(fits && { shadow: halo(colour) }), ...bold(trace) };
-      return at(size, fits ? x + 8 : x - 8, y, text, font, { xanchor: fits ? "left" : "right" });
+      return at(size, fits ? x + 8 : x - 8, y, text, { color, ...bold(trace) }, { xanchor: fits ? "left" : "right", ...(fits && ground) });
     }));
   }
 
@@ -172,7 +167,7 @@ globalThis.charts = (() => {
       const [x, y] = how === "start" ? place(trace, there[0]) : inside(size, ...there.slice(-2).map((i) => place(trace, i)));
       const long = wide(text);
       const left = how === "start" ? x + 4 : how === "end" && margin ? Math.min(x + 12, width - long) : Math.max(0, Math.min(x + 4, width) - long);
-      const shadow = halo(colour);
+      const shadow = ["1px 0", "-1px 0", "0 1px", "0 -1px"].map((side) => `${side} 0 ${colour.paper}`).join(); // legible on a line
       const beside = how === "end" && margin;
       const ground = beside && { bgcolor: colour.paper, width: Math.max(left + long, size.l + size.w) - left + EN }; // the grid ends before it
       return [{ text: beside ? `\u2002${text}` : text, font: { color: legible(trace, colour), shadow, ...bold(trace) }, ground, box: { left: beside ? left - EN : left, right: left + long, y: beside ? y : y - 13 } }];

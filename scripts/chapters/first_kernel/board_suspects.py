@@ -12,7 +12,7 @@ BAR_X, BAR_END, BAR_Y = 206, 456, 56  # the bar that would go on where the board
 AT_LEAST = 100  # times as long as the three lines
 COUNT_YS = (20, 50, 80)  # how the work is counted
 TIME_X, TIME_WIDTH, TIME_YS = 104, 320, (122, 166, 210)  # the kernel's bar, and those of two suspects below it
-GROWTH_XS, GROWTH_YS = (60, 150, 206), [46 + 25 * i for i in range(5)]  # by how much the time grows, from text to text
+GROWTH_XS, GROWTH_YS = (60, 150, 206), [52 + 29 * i for i in range(4)]  # by how much the time grows, from text to text
 
 
 def form_milliseconds(form: str) -> float:
@@ -92,7 +92,7 @@ def cache_speed() -> float:
 def draw_cure(board: Board) -> None:
     one_key, blocks, flash = (form_milliseconds(f"{form}_attention") for form in ("one_key", "key_blocks", "flash"))
     rows = records.table("first_kernel", "growth")
-    grown = {row["n"]: row["of_half"] for row in rows if row["of_half"]}
+    grown = {row["n"]: row["of_half"] for row in rows if row["of_half"] and row["n"] <= worked.LONGEST}
     said = ", ".join(f"{times:.1f} to {words}" for words, times in grown.items())
     board.step(
         f"On the left, twice the words each time, and by how much the work of attention grows, 4 each time, and our "

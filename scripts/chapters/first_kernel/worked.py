@@ -35,6 +35,7 @@ SHAPE = (  # of what is timed: texts, heads, queries, keys
     prefill_speed.N,
 )
 PAIRS = math.prod(SHAPE)
+LONGEST = 4096  # words: beyond, the compiler packs and unpacks what a pass compares, too
 SMS, GIGAHERTZ = 132, 1.98
 TERAFLOPS = SMS * GIGAHERTZ * FP32_FLOP_PER_CLOCK / 1e3  # of all FP32 units
 

@@ -21,7 +21,7 @@ MEASURED = {"kernel": TIMES["one_key_attention"], "pytorch": TIMES["attention"],
 NAMES = ["pytorch", "kernel", "known", "memory", "multiplying"]
 EDGES = "(piece) => [piece, ...piece.querySelectorAll('button')].map((each) => JSON.stringify(each.getBoundingClientRect()))"
 # In the browser: where the plain bar ends, and where what is hollow does.
-ENDS = """(piece) => ["known", "hollow"].map((look) => Math.max(0, ...[...piece.querySelectorAll(`svg:not(.printed) .${look}`)]
+ENDS = """(piece) => ["known:not(.sweep)", "hollow"].map((look) => Math.max(0, ...[...piece.querySelectorAll(`svg:not(.printed) .${look}`)]
     .map((bar) => bar.width.baseVal.value && bar.x.baseVal.value + bar.width.baseVal.value)))"""
 
 
@@ -72,10 +72,10 @@ def test_once_both_are_tried_hatching_begins_where_the_longest_ends(pieces, size
 
 
 @pytest.mark.parametrize("size", ["narrow", "wide"])
-def test_once_a_guess_is_pressed_time_runs_from_the_left_edge_to_the_right(pieces, size):
-    edges = [drawings(pieces, size, tried).select_one("rect.sweep") for tried in ("", "multiplying")]
-    width = float(drawings(pieces, size, "")["viewbox"].split()[2])
-    assert [float(edge["x"]) for edge in edges] == [0, width - float(edges[1]["width"])]
+def test_once_a_guess_is_pressed_time_fills_the_bar(pieces, size):
+    passed = [drawings(pieces, size, tried).select_one("rect.sweep") for tried in ("", "multiplying")]
+    inside = float(drawings(pieces, size, "").select_one("rect.blank")["width"]) - 3
+    assert [float(time["width"]) for time in passed] == [0, inside]
 
 
 def test_where_no_page_says_what_was_measured_it_is_nearly_the_same():

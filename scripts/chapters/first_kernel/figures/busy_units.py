@@ -8,9 +8,10 @@ from scripts.chapters.first_kernel import worked
 
 ALT = (
     "Bars of clocks, one for each unit, on tracks that end where a pair ends. What the hand counted is an outline, "
-    "what the profiler counted is filled. For the ALU, the schedulers and the LSU the two coincide. The highlighted "
-    "bar is that of the LSU, and below it stands its data path."
+    "what the profiler counted is filled. For the ALU, the schedulers and the LSU the two coincide. The bars of the "
+    "LSU and of its data path are highlighted."
 )
+DATA_PATH = "its data path"
 N, WARPS = worked.SHAPE[-1], worked.WARPS
 
 
@@ -31,7 +32,7 @@ def figure() -> go.Figure:
         "ALU": clocks["alu"],
         "schedulers": clocks["issue"],
         "LSU": clocks["lsu"],
-        "its data path": clocks["data_path"],
+        DATA_PATH: clocks["data_path"],
     }
     names = [*dict.fromkeys([*by_hand, *counted])]
     fig = go.Figure()
@@ -39,12 +40,13 @@ def figure() -> go.Figure:
         x=[clocks["all"]] * len(names), y=names, orientation="h", hoverinfo="skip", meta={"role": "faint"}, name=""
     )
     for values, role in ((counted, "grey"), (counted, "accent")):
-        shown = {name: value for name, value in values.items() if (name == "LSU") == (role == "accent")}
+        shown = {name: value for name, value in values.items() if (name in ("LSU", DATA_PATH)) == (role == "accent")}
         style = plot.Style("counted", role).bars("%{y}, %{name}: %{x:.1f} clocks", "value")
         labels = [f"<b>{value:.0f}</b>" for value in shown.values()]
         fig.add_bar(x=list(shown.values()), y=list(shown), text=labels, **style)
-    style = plot.Style("by hand", "ink", predicted=True).bars("%{y}, %{name}: %{x:.0f} clocks")
-    fig.add_bar(x=list(by_hand.values()), y=list(by_hand), **style)
+    style = plot.Style("by hand", "ink", predicted=True).bars("%{y}, %{name}: %{x:.0f} clocks", "value")
+    labels = [None if name in counted else f"<b>{value:.0f}</b>" for name, value in by_hand.items()]
+    fig.add_bar(x=list(by_hand.values()), y=list(by_hand), text=labels, **style)
     end = f"a pair, {clocks['all']:.0f} clocks\N{NO-BREAK SPACE}"
     plot.add_text(fig, [clocks["all"]], [" "], [end], textposition="middle left")
     line = {"type": "line", "x0": clocks["all"], "x1": clocks["all"], "yref": "paper", "y0": 0, "y1": 1}

@@ -4,11 +4,12 @@ import plotly.graph_objects as go
 
 from scripts import records
 from scripts.chapters import plot
+from scripts.chapters.first_kernel import worked
 
 ALT = (
     "Bars for texts whose words double from bar to bar: the time of each, divided by that of the text before. Two "
     "upright lines, four, for N squared, and eight, for N cubed. The first bar ends at the first line. The others go "
-    "on, highlighted, and the last ends past the second line."
+    "on, highlighted, and the last comes close to the second line."
 )
 HEAD = "words"  # above the names of the bars
 SQUARE, CUBE = 4, 8
@@ -25,16 +26,17 @@ def figure() -> go.Figure:
     fig.add_bar(x=expected, y=names, orientation="h", hoverinfo="skip", name="", meta={"role": "grey"})
     plot.add_text(fig, list(POWERS), [HEAD] * len(POWERS), list(POWERS.values()), textposition="middle center")
     lines = [
-        {"type": "line", "x0": times, "x1": times, "yref": "paper", "y0": 0, "y1": 0.86, "line": {"dash": "dash"}}
+        {"type": "line", "x0": times, "x1": times, "yref": "paper", "y0": 0, "y1": 0.83, "line": {"dash": "dash"}}
         for times in POWERS
     ]
     axes = {
-        "xaxis": {"range": [0, 9.6], "visible": False},
+        "xaxis": {"range": [0, 8.8], "visible": False},
         "yaxis": plot.name_axis(categoryorder="array", categoryarray=[HEAD]),
     }
-    return plot.finish(fig, 250, barmode="overlay", bargap=0.3, shapes=lines, margin={"b": 4}, **axes)
+    return plot.finish(fig, 215, barmode="overlay", bargap=0.3, shapes=lines, margin={"b": 4}, **axes)
 
 
 def growth() -> dict[int, float]:
     """Returns, by the words of a text, how many times as long it takes as one with half of them."""
-    return {row["n"]: row["of_half"] for row in records.table("first_kernel", "growth") if row["of_half"]}
+    rows = records.table("first_kernel", "growth")
+    return {row["n"]: row["of_half"] for row in rows if row["of_half"] and row["n"] <= worked.LONGEST}
