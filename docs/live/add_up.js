@@ -59,19 +59,18 @@ function drawLine(on, step, [x, y], [right, foot], look = "soft thin") {
   return part ? path(`M${x} ${y}L${x + part * (right - x)} ${y + part * (foot - y)}`, look) : nothing;
 }
 
-/** "score" is rose, as products are, and filled. @param {Ground} on @param {number} thread @param {number} y @param {number} number @param {string} look */
+/** A score is rose, what leads to it grey. @param {Ground} on @param {number} thread @param {number} y @param {number} number @param {string} look */
 function drawCell({ x, column }, thread, y, number, look) {
-  const [fill, ink] = look === "score" ? ["rose", "paper"] : [`${look} tint`, look];
   return [
-    ["paper", fill].map((each) => rect(x(thread) - column / 2 + 1, y, column - 2, CELL, each)),
-    text(x(thread), y + CELL - 4, `label strong middle ${ink}`, number),
+    ["paper", `${look} tint`].map((each) => rect(x(thread) - column / 2 + 1, y, column - 2, CELL, each)),
+    text(x(thread), y + CELL - 4, `label strong middle ${look}`, number),
   ];
 }
 
 /** @param {Ground} on @param {number} step @param {number} y @param {string} name @param {number[]} numbers */
-function drawRow(on, step, y, name, numbers, look = "rose") {
+function drawRow(on, step, y, name, numbers, look = "ink") {
   const cells = numbers.map((number, thread) => drawCell(on, thread, y, number, look));
-  return group(on.there(step, y, y + CELL), text(0, y + CELL - 5, `small ${look === "score" ? "rose" : look}`, name), cells);
+  return group(on.there(step, y, y + CELL), text(0, y + CELL - 5, `small ${look}`, name), cells);
 }
 
 /** Each thread keeps its number, and hands it to its partner. @param {Ground} on @param {number} i @param {number[]} sums */
@@ -79,11 +78,11 @@ function drawShuffle(on, i, sums) {
   const [[from], to, step] = [BANDS[2 + i], SHUFFLED[i], 2 + i];
   const lines = (/** @type {number} */ away, /** @type {string} */ look) =>
     THREADS.map((thread) => drawLine(on, step, [on.x(thread), from], [on.x(partner(thread, away)), to], look));
-  return [lines(0, "line thin"), lines(AWAY[i], "soft thin"), drawRow(on, step, to, `shuffle, ${AWAY[i]} away`, sums)];
+  return [lines(0, "line thin"), lines(AWAY[i], "violet"), drawRow(on, step, to, `shuffle, ${AWAY[i]} away`, sums)];
 }
 
 /** What the first threads write, and the barrier below it. @param {Ground} on @param {number} step @param {number} top @param {number[]} numbers */
-function drawMemory(on, step, top, numbers, look = "rose", wait = "for both") {
+function drawMemory(on, step, top, numbers, look = "ink", wait = "for both") {
   const [{ wide, left, right, x, there }, dashed] = [on, top + BARRIER];
   const memory = [
     text(0, top + CELL - 5, "small ink", "shared memory"),
@@ -139,10 +138,10 @@ function picture(state, _, { width, elapsed }) {
       shuffled.map((numbers, i) => drawShuffle(on, i, numbers)),
       drawMemory(on, 4, MEMORY, sums),
       drawRead(on, 5, MEMORY, FIRSTS, [0]),
-      drawRow(on, 5, MEMORY + READ, "= score", [score], "score"),
-      drawMemory(on, 6, AGAIN, [score], "score", "again"),
+      drawRow(on, 5, MEMORY + READ, "= score", [score], "rose"),
+      drawMemory(on, 6, AGAIN, [score], "rose", "again"),
       drawRead(on, 6, AGAIN, [0], THREADS),
-      drawRow(on, 6, AGAIN + READ, "read by all", THREADS.map(() => score), "score"),
+      drawRow(on, 6, AGAIN + READ, "read by all", THREADS.map(() => score), "rose"),
     ];
   };
   const known = [products, ...shuffled, sums, [score], THREADS.map(() => score)].slice(0, state.step);

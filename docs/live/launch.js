@@ -78,11 +78,11 @@ function picture(state, set, { width, elapsed }) {
       programs.map(({ query, sm, turn }) => {
         const y = TOP + sm * (LANE + GAP);
         return [
-          now > turn ? rect(x(turn), y, wideAs(turn), LANE, "violet program") : nothing,
+          now > turn ? rect(x(turn), y, wideAs(turn), LANE, "ink program") : nothing,
           now - turn > 0.5 ? number(query, turn, y, "paper") : nothing,
         ];
       }),
-      now ? nothing : text(x(QUERIES / 2), TOP + (sms * (LANE + GAP) - GAP) / 2 + 7, "question violet middle", "When is it done?"),
+      now ? nothing : text(x(QUERIES / 2), TOP + (sms * (LANE + GAP) - GAP) / 2 + 7, "question ink middle", "When is it done?"),
       now >= turns ? drawDone(x(turns), turns) : nothing,
     ];
   };

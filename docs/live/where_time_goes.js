@@ -51,12 +51,11 @@ function draw(state, tried, width) {
     rect(0, NAME, pytorch * scale, HIGH, "ink"),
     text(0, TOP - 12, "ink", named("this kernel", kernel)),
     text(width, TOP - 12, "violet factor end", ratio(state)),
-    rect(2 * EDGE, TOP + 2 * EDGE, begun ? width - 4 * EDGE : 0, HIGH - 4 * EDGE, "known sweep"), // time passes
-    rect(EDGE, TOP + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "violet blank"),
+    rect(EDGE, TOP + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "violet empty"),
     path(hatch(2 * EDGE, width - 2 * EDGE, TOP + 2 * EDGE, HIGH - 4 * EDGE), "violet thin moves", open ? 0.4 : 0),
     rect(2 * EDGE, TOP + 2 * EDGE, Math.max(0, known - 2 * EDGE), HIGH - 4 * EDGE, "known moves"),
     width < 600 ? nothing : path(ruler(pytorch * scale, width), "violet thin"),
-    text(x, TOP + HIGH / 2 + 7, `question violet moves ${anchor}`, "What fills it?", Number(!open)),
+    text(x, TOP + HIGH / 2 + 7, `question ink moves ${anchor}`, "What fills it?", Number(!open)),
     text(x, TOP + HIGH / 2 + (width < 600 ? 10 : 16), `riddle violet tinted halo moves ${anchor}`, "What else?", Number(open)),
     lanes,
   ];

@@ -98,7 +98,7 @@ def test_a_false_claim_stops_the_build(falsified, tried, at_least_refused):
 
 
 def test_another_number_in_the_sentence_of_a_fact_stops_it():
-    page = "chapters/first-kernel/rice-and-sauce.md"
+    page = "chapters/first-kernel/bottleneck.md"
     text = PAGES[page]
     changed = re.sub(r"8192( words it's [^.]*\{fact=a_pair_in_a_long_row\})", r"4096\1", text)
     assert changed != text and build_stops(page, changed)

@@ -84,7 +84,7 @@ def test_the_drawn_memory_has_the_queries_one_after_another(drawing):
 def test_the_pages_have_what_the_units_work():
     chapter = ROOT / "docs" / "chapters" / "first-kernel"
     first, page, notes = (
-        chapter.joinpath(f"{name}.md").read_text(encoding="utf-8") for name in ("index", "rice-and-sauce", "notes")
+        chapter.joinpath(f"{name}.md").read_text(encoding="utf-8") for name in ("index", "bottleneck", "notes")
     )
     assert H200["fp32 lanes"].value == worked.FP32_FLOP_PER_CLOCK
     (l2,) = plot.rows_with(records.table("l2_speed", "sizes"), size=16)

@@ -21,13 +21,13 @@ MEASURED = {"kernel": TIMES["one_key_attention"], "pytorch": TIMES["attention"],
 NAMES = ["pytorch", "kernel", "known", "memory", "multiplying"]
 EDGES = "(piece) => [piece, ...piece.querySelectorAll('button')].map((each) => JSON.stringify(each.getBoundingClientRect()))"
 # In the browser: where the plain bar ends, and where what is hollow does.
-ENDS = """(piece) => ["known:not(.sweep)", "hollow"].map((look) => Math.max(0, ...[...piece.querySelectorAll(`svg:not(.printed) .${look}`)]
+ENDS = """(piece) => ["known", "hollow"].map((look) => Math.max(0, ...[...piece.querySelectorAll(`svg:not(.printed) .${look}`)]
     .map((bar) => bar.width.baseVal.value && bar.x.baseVal.value + bar.width.baseVal.value)))"""
 
 
 def ends(drawing) -> dict[str, float]:
     """Where each bar ends, as a part of the long one, which has a line around it, half of it outside."""
-    bars = drawing.select("rect:not(.sweep)")
+    bars = drawing.select("rect")
     found = [float(bar["width"]) and float(bar["x"]) + float(bar["width"]) for bar in bars]
     return {name: end / (found[1] + 1.5) for name, end in zip(NAMES, found, strict=True)}
 
@@ -45,10 +45,10 @@ def test_the_bars_are_equally_high_and_at_one_scale(pieces, size):
     end = ends(drawing)
     assert end["pytorch"] == pytest.approx(MEASURED["pytorch"] / MEASURED["kernel"], rel=0.02)
     assert [end[name] * MEASURED["kernel"] for name in NAMES[3:]] == pytest.approx(filled, abs=0.06)
-    pytorch, kernel, *_ = drawing.select("rect:not(.sweep)")
+    pytorch, kernel, *_ = drawing.select("rect")
     assert float(pytorch["height"]) == float(kernel["height"]) + 3
     assert [
-        name for name, bar in zip(NAMES, drawing.select("rect:not(.sweep)"), strict=True) if "hollow" in bar["class"]
+        name for name, bar in zip(NAMES, drawing.select("rect"), strict=True) if "hollow" in bar["class"]
     ] == NAMES[3:]
     assert f"{MEASURED['kernel'] / MEASURED['pytorch']:.0f} times as long" in drawing.text
     ruler = "".join(mark["d"] for mark in drawing.select("path.violet.thin:not(.moves)"))
@@ -66,16 +66,9 @@ def test_once_both_are_tried_hatching_begins_where_the_longest_ends(pieces, size
     end, path = ends(drawing), drawing.select_one("path")
     assert end["known"] == pytest.approx(end["memory"], abs=1e-4) and end["memory"] > end["multiplying"]
     x = [float(x) for x in re.findall(r"[ML]([\d.]+)", path["d"])]
-    assert (min(x), max(x)) == (3, float(drawing.select("rect:not(.sweep)")[1]["width"]))  # within the line around it
+    assert (min(x), max(x)) == (3, float(drawing.select("rect")[1]["width"]))  # within the line around it
     assert path.find_next("rect")["class"] == ["fill", "known", "moves"]
     assert (float(path["opacity"]) > 0) == (size == "printed" or "," in tried)
-
-
-@pytest.mark.parametrize("size", ["narrow", "wide"])
-def test_once_a_guess_is_pressed_time_fills_the_bar(pieces, size):
-    passed = [drawings(pieces, size, tried).select_one("rect.sweep") for tried in ("", "multiplying")]
-    inside = float(drawings(pieces, size, "").select_one("rect.blank")["width"]) - 3
-    assert [float(time["width"]) for time in passed] == [0, inside]
 
 
 def test_where_no_page_says_what_was_measured_it_is_nearly_the_same():
