@@ -43,7 +43,7 @@ def test_each_query_has_a_turn_on_an_sm_and_the_launch_is_done_with_the_last(pie
 
 @every_count
 def test_nothing_is_given_away_before_it_happens(pieces, sms, turns):
-    assert not drawing(pieces, sms, 0).select(".program, rect.ink") and "after" not in str(drawing(pieces, sms, 0))
+    assert not drawing(pieces, sms, 0).select(".program, rect.ink:not(.program)") and "after" not in str(drawing(pieces, sms, 0))
     assert all(float(bar["width"]) >= 0 for bar in drawing(pieces, sms, 1, 0.001, size=350).select("rect"))
     for now in (0.6, turns - 0.3, 5.7):
         stage = drawing(pieces, sms, 1, now)
