@@ -1,6 +1,6 @@
 // The bar from the chapter's first picture: what was worked out is dashed, and the reader fills it with what was measured.
 import { html, svg } from "lit-html";
-import { times } from "./where_time_goes.model.js";
+import { NAMES, times } from "./where_time_goes.model.js";
 import { oneOf } from "./controls.js";
 import { hatch, path, rect, stage, text } from "./strokes.js";
 
@@ -25,7 +25,7 @@ function draw(state, tried, width) {
   const [passes, sums] = PARTS.map((part) => (tried.includes(part) ? state[part] * scale : 0));
   const known = Math.max(...worked.map(([, time]) => time * scale), passes, sums);
   const [open, behind] = [Number(!sums), Number(passes > 0 && sums > 0)];
-  const name = (/** @type {string} */ part, /** @type {number} */ time) => svg`${part} <tspan class="strong">${ms(time)}</tspan>`;
+  const name = (/** @type {string} */ part, /** @type {number} */ time) => svg`${NAMES[part] ?? part} <tspan class="strong">${ms(time)}</tspan>`;
   return [
     text(0, NAME - 12, "ink", svg`this kernel <tspan class="soft">${ms(state.kernel)}</tspan>`),
     rect(EDGE, NAME + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "violet empty"),
@@ -51,7 +51,7 @@ function draw(state, tried, width) {
 function picture(state, set, { width }) {
   const { memory, multiplying } = times(state.l2);
   const measured = tried(state).map((part) => `; measured: loads and ${part} ${ms(state[/** @type {"passes" | "sums"} */ (part)])}`);
-  const label = `A bar, this kernel’s ${ms(state.kernel)}. In it, worked out: memory ${ms(memory)}, multiplying ${ms(multiplying)}${measured.join("")}.`;
+  const label = `A bar, this kernel’s ${ms(state.kernel)}. In it, worked out: ${NAMES.memory} ${ms(memory)}, multiplying ${ms(multiplying)}${measured.join("")}.`;
   const drawn = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) =>
     draw(state, paper ? PARTS : tried(state), wide);
   return stage(width, label, drawn, [NAME + HIGH, NAME + HIGH]);

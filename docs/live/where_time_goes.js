@@ -1,8 +1,8 @@
 // The time of a kernel as an empty bar: the reader guesses what fills it. Two suspects are dashed, since they're worked out.
 import { html, nothing, svg } from "lit-html";
-import { billions, gigabytes, times } from "./where_time_goes.model.js";
+import { NAMES, billions, gigabytes, times } from "./where_time_goes.model.js";
 import { formatNumber, oneOf } from "./controls.js";
-import { hatch, path, rect, stage, text } from "./strokes.js";
+import { path, rect, stage, text } from "./strokes.js";
 
 // In milliseconds and TB/s, as measured; tried: which suspects, the newest last.
 const initial = { kernel: 63.9, pytorch: 0.545, l2: 8.47, tried: "" };
@@ -10,7 +10,6 @@ const [LANE, GAP] = [28, 8]; // the kernel's bar has two lanes, and this around 
 const HIGH = 2 * LANE + 3 * GAP; // of both bars
 const NAME = 28; // above each bar
 const TOP = NAME + HIGH + 20 + NAME; // of the kernel's
-const TICK = 8; // pixels: of a mark
 const EDGE = 1.5; // half the line around what is empty, in pixels
 
 /** @typedef {typeof initial} State */
@@ -25,9 +24,9 @@ const isSolved = (tried) => SUSPECTS.every((name) => tried.includes(name));
 const ms = (/** @type {number} */ time) => `${time.toFixed(time < 1 ? 3 : 1)} ms`;
 const ratio = (/** @type {State} */ { kernel, pytorch }) => `${Math.round(kernel / pytorch)} times as long`;
 
-/** A mark at the foot of the kernel’s bar after each time that PyTorch takes. @param {number} one @param {number} width */
-const ruler = (one, width) =>
-  Array.from({ length: Math.floor(width / one) }, (_, i) => `M${((i + 1) * one).toFixed(1)} ${TOP + HIGH - TICK}V${TOP + HIGH}`).join("");
+/** The kernel’s bar, cut into pieces as long as PyTorch’s. @param {number} one @param {number} width */
+const cuts = (one, width) =>
+  Array.from({ length: Math.floor(width / one) }, (_, i) => `M${((i + 1) * one).toFixed(1)} ${TOP + 2 * EDGE}V${TOP + HIGH - 2 * EDGE}`).join("");
 
 /** @param {State} state @param {string[]} tried @param {number} width */
 function draw(state, tried, width) {
@@ -37,7 +36,7 @@ function draw(state, tried, width) {
   const known = Math.max(...filled.map(({ time, there }) => (there ? time * scale : 0)));
   const lanes = filled.map(({ name, time, there }, lane) => {
     const y = TOP + GAP + lane * (LANE + GAP);
-    const words = svg`${name} <tspan class="strong">${ms(time)}</tspan>`;
+    const words = svg`${NAMES[name]} <tspan class="strong">${ms(time)}</tspan>`;
     return [
       rect(3 * EDGE, y, Math.max(0, (there ? time * scale : 0) - 3 * EDGE), LANE, "ink hollow moves", Number(there)),
       text(time * scale + 10, y + 20, "ink tinted halo moves", words, Number(there)),
@@ -52,9 +51,8 @@ function draw(state, tried, width) {
     text(0, TOP - 12, "ink", named("this kernel", kernel)),
     text(width, TOP - 12, "violet factor end", ratio(state)),
     rect(EDGE, TOP + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "violet empty"),
-    path(hatch(2 * EDGE, width - 2 * EDGE, TOP + 2 * EDGE, HIGH - 4 * EDGE), "violet thin moves", open ? 0.4 : 0),
+    path(cuts(pytorch * scale, width), "violet thin", 0.5),
     rect(2 * EDGE, TOP + 2 * EDGE, Math.max(0, known - 2 * EDGE), HIGH - 4 * EDGE, "known moves"),
-    width < 600 ? nothing : path(ruler(pytorch * scale, width), "violet thin"),
     text(x, TOP + HIGH / 2 + 7, `question ink moves ${anchor}`, "What fills it?", Number(!open)),
     text(x, TOP + HIGH / 2 + (width < 600 ? 10 : 16), `riddle violet tinted halo moves ${anchor}`, "What else?", Number(open)),
     lanes,

@@ -10,5 +10,8 @@ export const gigabytes = (PAIRS * 2 * HEAD_DIM * BYTES) / 1e9;
 /** A multiplication and an addition for each of their numbers, in billions. */
 export const billions = (PAIRS * 2 * HEAD_DIM * 2) / 1e9;
 
+/** What fills a bar, in words. @type {Record<string, string>} */
+export const NAMES = { memory: "memory (L2)", multiplying: "multiplying" };
+
 /** In milliseconds. @param {number} l2 terabytes a second */
 export const times = (l2) => ({ memory: gigabytes / l2, multiplying: (billions / OPERATIONS / SMS / GIGAHERTZ) * 1e3 });

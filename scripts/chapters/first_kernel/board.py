@@ -30,7 +30,7 @@ from scripts.chapters.first_kernel.worked import (
 )
 
 LEFT = 26  # the left edge
-CARD = ("load my query", "score each key", "normalize the row", "blend the values", "store the output")
+CARD = ("load my query", "score each key", "normalize scores", "blend the values", "store the output")
 CODE_Y, CODE_LINE = 115, 21  # the first line of the kernel that adds, and from one to the next
 TURN_Y, TURN_LINE = 186, 15  # the same of the kernel's first loop
 PLACE_XS = [137 + 60 * i for i in range(PADDED_KEYS)]  # the middle of each of a row

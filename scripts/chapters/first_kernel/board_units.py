@@ -36,6 +36,8 @@ def draw_program(board: Board) -> None:
     with board.withhold():
         for x in middles:
             draw_fold(board, x, threads + 14)
+        halves = ", ".join(str(lanes >> i) for i in range(1, lanes.bit_length()))
+        board.write(470, threads + 24, halves, 0.75, at="right")
     with board.withhold():
         for x in middles:
             board.arrow(x, threads + 35, x, shared - 11)

@@ -26,19 +26,6 @@ def joined(*parts):
     return " ".join(map(str, parts))
 
 
-def test_the_shelf_has_what_program_1_works_out():
-    labels, found = drawing_text("first-kernel-shelf"), worked.program_row(worked.QUERIES[PROGRAM])
-    jars = [joined(list(k), list(v)) for k, v in zip(worked.KEYS, worked.VALUES, strict=True)]
-    assert joined(f"craving {list(worked.QUERIES[PROGRAM])}", *jars) in labels
-    shares = found.shares[: len(jars)]
-    assert joined("match", *(f"{score:g}" for score in found.scores[: len(jars)])) in labels
-    assert joined("recipe", *(f"{share} %" for share in shares), "mix", worked.vector_text(found.output)) in labels
-    streams = [
-        float(wide) for wide in re.findall(r'stroke="var\(--hb-value\)" stroke-width="([\d.]+)"', source("shelf"))
-    ]
-    assert [wide / streams[0] for wide in streams] == pytest.approx([s / shares[0] for s in shares], abs=0.02)
-
-
 def test_the_row_is_filled_key_by_key():
     labels, scores = drawing_text("first-kernel-row"), worked.program_row(worked.QUERIES[PROGRAM]).scores
     before = [-inf] * worked.PADDED_KEYS

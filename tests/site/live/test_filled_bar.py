@@ -14,7 +14,7 @@ from tests.site.live.test_where_time_goes import L2
 
 LEFT_OUT = {row["left_out"]: row["median"] for row in plot.rows_with(records.table("ablation", "times"), n=512)}
 PARTS = {
-    "memory": worked.PAIRS * worked.PAIR_BYTES / L2["speed"] / 1e9,
+    "memory (L2)": worked.PAIRS * worked.PAIR_BYTES / L2["speed"] / 1e9,
     "multiplying": worked.milliseconds_of_clocks(worked.FP32_CLOCKS),
     "passes": LEFT_OUT["sums"],  # and the loads, which are in both
     "sums": LEFT_OUT["passes"],

@@ -40,35 +40,30 @@ def drawings(pieces, size: str, tried: str):
 @pytest.mark.parametrize("size", ["narrow", "wide", "printed"])
 def test_the_bars_are_equally_high_and_at_one_scale(pieces, size):
     drawing = drawings(pieces, size, "memory,multiplying")
-    filled = [float(time) for time in re.findall(r"(?:memory|multiplying) ([\d.]+) ms", drawing.text)]
+    filled = [float(time) for time in re.findall(r"(?:memory \(L2\)|multiplying) ([\d.]+) ms", drawing.text)]
     assert len(filled) == 2
     end = ends(drawing)
     assert end["pytorch"] == pytest.approx(MEASURED["pytorch"] / MEASURED["kernel"], rel=0.02)
     assert [end[name] * MEASURED["kernel"] for name in NAMES[3:]] == pytest.approx(filled, abs=0.06)
     pytorch, kernel, *_ = drawing.select("rect")
     assert float(pytorch["height"]) == float(kernel["height"]) + 3
-    assert [
-        name for name, bar in zip(NAMES, drawing.select("rect"), strict=True) if "hollow" in bar["class"]
-    ] == NAMES[3:]
+    assert [name for name, bar in zip(NAMES, drawing.select("rect"), strict=True) if "hollow" in bar["class"]] == NAMES[
+        3:
+    ]
     assert f"{MEASURED['kernel'] / MEASURED['pytorch']:.0f} times as long" in drawing.text
-    ruler = "".join(mark["d"] for mark in drawing.select("path.violet.thin:not(.moves)"))
-    marks = [float(x) for x in re.findall(r"M([\d.]+)", ruler)]
+    cuts = [float(x) for x in re.findall(r"M([\d.]+)", drawing.select_one("path")["d"])]
     each = end["pytorch"] * (float(kernel["width"]) + 3)  # as long as PyTorch's bar
-    times = 0 if size == "narrow" else int(MEASURED["kernel"] / MEASURED["pytorch"])
-    assert marks == pytest.approx([each * (i + 1) for i in range(times)], abs=0.6)
+    times = int(MEASURED["kernel"] / MEASURED["pytorch"])
+    assert cuts == pytest.approx([each * (i + 1) for i in range(times)], abs=0.6)
 
 
 @pytest.mark.parametrize("size", ["narrow", "wide", "printed"])
 @pytest.mark.parametrize("tried", ["memory", "multiplying,memory", "memory,multiplying"])
-def test_once_both_are_tried_hatching_begins_where_the_longest_ends(pieces, size, tried):
-    """It covers the whole bar, and a plain one lies on it as far as something is known."""
+def test_what_is_known_lies_on_the_pieces_up_to_where_the_longest_ends(pieces, size, tried):
     drawing = drawings(pieces, size, tried)
     end, path = ends(drawing), drawing.select_one("path")
     assert end["known"] == pytest.approx(end["memory"], abs=1e-4) and end["memory"] > end["multiplying"]
-    x = [float(x) for x in re.findall(r"[ML]([\d.]+)", path["d"])]
-    assert (min(x), max(x)) == (3, float(drawing.select("rect")[1]["width"]))  # within the line around it
     assert path.find_next("rect")["class"] == ["fill", "known", "moves"]
-    assert (float(path["opacity"]) > 0) == (size == "printed" or "," in tried)
 
 
 def test_where_no_page_says_what_was_measured_it_is_nearly_the_same():
@@ -81,7 +76,6 @@ def test_a_suspect_fills_nothing_before_it_is_pressed_but_on_paper(pieces):
     for size in ("narrow", "wide"):
         drawing = drawings(pieces, size, "")
         assert [ends(drawing)[name] for name in NAMES[2:]] == [0, 0, 0]
-        assert float(drawing.select_one("path")["opacity"]) == 0
         seen = [words.text for words in drawing.select("text") if words["opacity"] != "0"]
         assert re.findall(r"[\d.]+", " ".join(seen)) == ["117"]
     assert min(ends(drawings(pieces, "printed", "")).values()) > 0

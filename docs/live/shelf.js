@@ -1,0 +1,131 @@
+// Attention as a spice shelf: what the reader craves is held against three labels, and so much of each jar runs into a bowl.
+import { html, nothing, svg } from "lit-html";
+import { products, softmax, weightedSum } from "./attention_row.model.js";
+import { formatNumber, grip, vector } from "./controls.js";
+import { hundredths, path, rect, stage, text } from "./strokes.js";
+
+const initial = { spicy: 1, smoky: 1 }; // the craving
+const TASTES = /** @type {("spicy" | "smoky")[]} */ (["spicy", "smoky"]);
+/** Of each jar: its name, its label and what's in it. @type {[string, number[], number[]][]} */
+const JARS = [["cayenne", [1, 0], [10, 0]], ["paprika", [0, 1], [0, 10]], ["chipotle", [1, 1], [5, 5]]];
+const [MOST, STEP] = [3, 0.5]; // of a taste
+const [FROM, KNOB, EDGE, BAR] = [80, 10, 22, 12]; // pixels: where a taste’s bar begins, its knob’s radius, half a finger, its height
+const TASTE_YS = [22, 66]; // the middle of its bar
+const [JAR, SHELF, SCORE, SHARE, POUR, BOWL] = [26, 124, 158, 190, 200, 272]; // from a jar’s lid down to the bowl’s rim
+const [DEEP, LOW] = [62, 96]; // the bowl; how much lower all that is on a phone, where the craving is above it
+const HEIGHT = BOWL + DEEP + 2;
+
+/** @typedef {typeof initial} State */
+
+/** @param {State} state */
+function mix(state) {
+  const [scores] = products([TASTES.map((taste) => state[taste])], JARS.map(([, label]) => label));
+  const shares = softmax(scores);
+  return { scores, shares, output: weightedSum(shares, JARS.map(([, , inside]) => inside)) };
+}
+
+const percent = (/** @type {number} */ share) => `${Math.round(100 * share)} %`;
+
+/** Where everything stands. @param {number} wide */
+function places(wide) {
+  const narrow = wide < 600;
+  const middles = narrow ? [128, 208, 288].map((x) => (x * wide) / 350) : [0.42, 0.64, 0.86].map((part) => part * wide);
+  return { narrow, middles, half: narrow ? 32 : 48, y: narrow ? LOW : 0, to: narrow ? wide - EDGE : 0.26 * wide, pour: narrow ? 36 : 64 };
+}
+
+/** @param {number} x @param {number} y @param {number} half @param {string} name @param {number[]} label @param {number[]} inside */
+function drawJar(x, y, half, name, label, inside) {
+  const [lid, foot, neck] = [y + JAR, y + SHELF - 2, 0.6 * half];
+  return [
+    text(x, lid - 10, "label ink middle", name),
+    rect(x - half + 2, foot - 42, 2 * half - 4, 41, "value tint"),
+    rect(x - 0.7 * half, lid, 1.4 * half, 9, "ink tint"),
+    path(`M${x - 0.7 * half} ${lid}H${x + 0.7 * half}V${lid + 9}H${x - 0.7 * half}Z`, "ink thin"),
+    path(`M${x - neck} ${lid + 9}Q${x - half} ${lid + 12} ${x - half} ${lid + 24}V${foot}H${x + half}V${lid + 24}Q${x + half} ${lid + 12} ${x + neck} ${lid + 9}`, "ink thin"),
+    rect(x - half + 4, lid + 23, 2 * half - 8, 24, "paper"),
+    rect(x - half + 4, lid + 23, 2 * half - 8, 24, "key tint"),
+    path(`M${x - half + 4} ${lid + 23}H${x + half - 4}V${lid + 47}H${x - half + 4}Z`, "key thin"),
+    text(x, lid + 40, "label key middle", vector(label)),
+    text(x, foot - 14, "label value middle", vector(inside)),
+  ];
+}
+
+/** A taste’s bar, as long as it’s craved. @param {State} state @param {number} to @param {boolean} paper */
+function drawCraving(state, to, paper) {
+  return TASTES.map((taste, i) => {
+    const [y, x] = [TASTE_YS[i], FROM + (state[taste] / MOST) * (to - FROM)];
+    return [
+      text(0, y + 5, "label query", svg`${taste} <tspan class="strong">${formatNumber(state[taste], 1)}</tspan>`),
+      rect(FROM, y - BAR / 2, to - FROM, BAR, "track"),
+      rect(FROM, y - BAR / 2, x - FROM, BAR, "query"),
+      paper ? nothing : svg`<circle class="query knob" cx=${x} cy=${y} r=${KNOB} />`,
+    ];
+  });
+}
+
+/** As wide as the jar’s share, from below the jar down into the bowl. @param {number} x @param {number} top @param {number} into @param {number} rim @param {number} thick */
+function drawStream(x, top, into, rim, thick) {
+  const [from, to] = [top + 0.6 * (rim - top), top + 0.4 * (rim - top)]; // how far it goes on straight
+  const side = (/** @type {number} */ more) => [x + more, into + more].map(hundredths);
+  const [[a, b], [c, d]] = [side(0), side(thick)];
+  return svg`<path class="fill value stream" d=${`M${a} ${top}C${a} ${from} ${b} ${to} ${b} ${rim}H${d}C${d} ${to} ${c} ${from} ${c} ${top}Z`} />`;
+}
+
+/** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
+function picture(state, set, { width }) {
+  const { scores, shares, output } = mix(state);
+  const draw = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) => {
+    const { narrow, middles, half, y, to, pour } = places(wide);
+    const [left, right, rim] = [middles[1] - 1.6 * half, middles[1] + 1.6 * half, y + BOWL];
+    let end = middles[1] - pour / 2; // of the streams so far, at the bowl
+    const streams = shares.map((share, i) => {
+      const [x, thick] = [middles[i], share * pour];
+      end += thick;
+      return drawStream(x - thick / 2, y + POUR, end - thick, rim, thick);
+    });
+    const names = [["match", "craving · label"], ["recipe", "softmax"], ["mix", "share · inside"]];
+    return [
+      narrow ? nothing : text(0, TASTE_YS[1] + 38, "small soft", "my craving, the query"),
+      drawCraving(state, to, paper),
+      JARS.map((jar, i) => drawJar(middles[i], y, half, ...jar)),
+      path(`M${middles[0] - 1.2 * half} ${y + SHELF}H${middles[2] + 1.2 * half}`, "ink"),
+      names.map(([name, how], i) => {
+        const at = y + [SCORE, SHARE, rim - y + 34][i];
+        return [text(0, at, "label ink strong", name), narrow ? nothing : text(64, at, "label soft", how)];
+      }),
+      scores.map((score, i) => [
+        path(`M${middles[i]} ${y + SHELF + 2}V${y + SCORE - 19}M${middles[i] - 20} ${y + SCORE - 19}h40v26h-40Z`, "rose dashes thin"),
+        text(middles[i], y + SCORE, "label rose middle", formatNumber(score, 1)),
+        text(middles[i], y + SHARE, "label rose strong middle", percent(shares[i])),
+      ]),
+      streams,
+      path(`M${left} ${rim}H${right}Q${right - 6} ${rim + DEEP} ${right - 0.8 * half} ${rim + DEEP}H${left + 0.8 * half}Q${left + 6} ${rim + DEEP} ${left} ${rim}Z`, "ink bowl"),
+      text(right + 12, rim + 42, "label ink", "output"),
+      text(middles[1], rim + 42, "label ink strong middle", vector(output, 1)),
+    ];
+  };
+  const { to } = places(width);
+  const holds = TASTES.map((taste, i) =>
+    grip(`How ${taste}`, state[taste], (value) => set({ [taste]: value }), { min: 0, max: MOST, step: STEP }, { from: FROM, to, y: TASTE_YS[i] }),
+  );
+  const told = JARS.map(([name], i) => `${name} scores ${formatNumber(scores[i], 1)} and gives ${percent(shares[i])}`).join(", ");
+  const label = `Three jars on a shelf, and a craving, ${vector(TASTES.map((taste) => state[taste]))}: ${told}. In the bowl: ${vector(output, 1)}.`;
+  return html`<div class="hb-live__grips">${stage(width, label, draw, [HEIGHT + LOW, HEIGHT])}${width ? holds : nothing}</div>`;
+}
+
+/** @param {State} state */
+function says(state) {
+  const { scores, shares } = mix(state);
+  if (TASTES.every((taste) => state[taste] === initial[taste])) return "Drag what you crave, and watch the recipe.";
+  const best = JARS.filter((_, i) => scores[i] === Math.max(...scores)).map(([name]) => name);
+  const share = percent(Math.max(...shares));
+  if (best.length === JARS.length) return "You crave nothing, so all three fit equally well: a third of each.";
+  if (best.length > 1) return `The ${best.join(" and the ")} fit equally well: ${share} of each.`;
+  return `The ${best[0]} fits best, so it’s ${share} of the mix.`;
+}
+
+/** @type {import("./frame.js").Piece<State>} */
+export default {
+  title: "A spice shelf", initial, picture, says,
+  done: (state) => TASTES.some((taste) => state[taste] !== initial[taste]),
+};

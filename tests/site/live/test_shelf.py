@@ -1,0 +1,66 @@
+"""The spice shelf gives what the worked example does, pours as much as it says, and can be dragged."""
+
+import re
+
+import pytest
+from bs4 import BeautifulSoup
+
+from scripts.chapters.first_kernel import worked
+from tests.site.live.test_pieces import every_width
+
+SIZES = pytest.mark.parametrize("size", ["narrow", "wide", "printed"])
+
+
+def drawing(pieces, size: str, spicy: float, smoky: float):
+    still = pieces.draw_state("shelf", {"spicy": str(spicy), "smoky": str(smoky)})
+    return BeautifulSoup(still, "html.parser").select_one(f"svg.{size}")
+
+
+@SIZES
+@pytest.mark.parametrize("query", [*worked.QUERIES, (3, 0.5), (0, 0)])
+def test_scores_shares_and_the_bowl_are_those_of_the_worked_example(pieces, size, query):
+    stage, found = drawing(pieces, size, *query), worked.program_row(query)
+    jars = len(worked.KEYS)
+    texts = [each.text for each in stage.select("text")]
+    for name, inside in (("key", worked.KEYS), ("value", worked.VALUES)):
+        assert [each.text for each in stage.select(f"text.{name}")] == [str(list(each)) for each in inside]
+    rose = [each.text for each in stage.select("text.rose")]
+    assert rose[::2] == [f"{score:g}" for score in found.scores[:jars]]
+    assert rose[1::2] == [f"{share} %" for share in found.shares[:jars]]
+    assert worked.vector_text(found.output) in texts
+    assert len(stage.select(".knob")) == (0 if size == "printed" else 2)
+
+
+@SIZES
+@pytest.mark.parametrize("query", [(1, 1), (3, 0), (0, 2.5)])
+def test_each_stream_is_as_wide_as_its_share_and_they_lie_side_by_side_in_the_bowl(pieces, size, query):
+    stage, found = drawing(pieces, size, *query), worked.program_row(query)
+    streams = [[float(x) for x in re.findall(r"[MCH ]([\d.]+)", each["d"])] for each in stage.select(".stream")]
+    top, left, right = ([each[i] for each in streams] for i in (0, 6, 8))
+    wide = [b - a for a, b in zip(left, right, strict=True)]
+    terms = found.terms[: len(wide)]
+    assert wide == pytest.approx([sum(wide) * term / sum(terms) for term in terms], abs=0.1)
+    assert left[1:] == pytest.approx(right[:-1], abs=0.02) and top == sorted(top)
+
+
+@every_width
+def test_a_craving_can_be_changed_and_its_words_stay_in_the_picture(open_piece, width):
+    piece = open_piece("shelf", width)
+    spicy, smoky = piece.get_by_role("slider").all()
+    says, height = piece.locator(".hb-live__says"), piece.bounding_box()["height"]
+    told = piece.page.locator("#live-shelf[data-done]")
+    assert not told.count(), "the caption waits for the first drag"
+    for taste, value, words in (
+        (spicy, "3", "The chipotle fits best, so it’s 71 % of the mix."),
+        (smoky, "0", "The cayenne and the chipotle fit equally well: 49 % of each."),
+        (spicy, "0", "You crave nothing, so all three fit equally well: a third of each."),
+        (smoky, "2.5", "The paprika and the chipotle fit equally well: 48 % of each."),
+    ):
+        taste.fill(value)
+        assert says.inner_text() == words and told.count()
+        assert piece.bounding_box()["height"] == height
+        assert not piece.locator("svg.stage:visible").evaluate("""(stage) => {
+            const all = stage.getBoundingClientRect();
+            return [...stage.querySelectorAll("text")].map((each) => each.getBoundingClientRect())
+                .filter(({ left, right }) => left < all.left - 0.1 || right > all.right + 0.1).length;
+        }""")
