@@ -48,7 +48,7 @@ function compute(state) {
 /** Where the threads are, the middle of each at x. @param {number} wide */
 function columns(wide) {
   const [left, gap] = wide < 600 ? [100, 12] : [150, 28];
-  const column = Math.min(wide < 700 ? 38 : 84, (wide - left - gap) / THREADS.length);
+  const column = Math.min(wide < 700 ? 38 : 104, (wide - left - gap) / THREADS.length);
   const x = (/** @type {number} */ thread) => left + (thread + 0.5) * column + (thread < LANES ? 0 : gap);
   return { wide, left, right: left + THREADS.length * column + gap, column, x };
 }
@@ -78,7 +78,7 @@ function drawShuffle(on, i, sums) {
   const [[from], to, step] = [BANDS[2 + i], SHUFFLED[i], 2 + i];
   const lines = (/** @type {number} */ away, /** @type {string} */ look) =>
     THREADS.map((thread) => drawLine(on, step, [on.x(thread), from], [on.x(partner(thread, away)), to], look));
-  return [lines(0, "line thin"), lines(AWAY[i], "violet"), drawRow(on, step, to, `shuffle, ${AWAY[i]} away`, sums)];
+  return [lines(0, "line thin"), lines(AWAY[i], "ink"), drawRow(on, step, to, `shuffle, ${AWAY[i]} away`, sums)];
 }
 
 /** What the first threads write, and the barrier below it. @param {Ground} on @param {number} step @param {number} top @param {number[]} numbers */

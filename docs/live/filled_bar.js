@@ -8,7 +8,7 @@ import { hatch, path, rect, stage, text } from "./strokes.js";
 const initial = { kernel: 64.1, l2: 8.47, passes: 34.7, sums: 63.7, tried: "" };
 const PARTS = /** @type {("passes" | "sums")[]} */ (["passes", "sums"]);
 const [NAME, LANE, GAP, EDGE] = [28, 34, 8, 1.5]; // pixels: above the bar, of a lane, around it, and half the bar's line
-const HIGH = 4 * (LANE + GAP) + GAP + 4 * EDGE; // the last two lanes are one, in which both parts are
+const HIGH = 4 * (LANE + GAP) + GAP + 4 * EDGE;
 
 /** @typedef {typeof initial} State */
 
@@ -19,12 +19,12 @@ const ms = (/** @type {number} */ time) => `${Math.round(time)} ms`;
 /** @param {State} state @param {string[]} tried @param {number} width */
 function draw(state, tried, width) {
   const scale = (width - 4 * EDGE) / state.kernel;
-  const [from, inside, high] = [2 * EDGE, HIGH - 4 * EDGE, 2 * LANE + GAP];
-  const [top, middle] = [NAME + from + GAP, NAME + from + GAP + 2 * (LANE + GAP)]; // of the first lane, and of the double one
+  const [from, inside] = [2 * EDGE, HIGH - 4 * EDGE];
+  const lane = (/** @type {number} */ i) => NAME + from + GAP + i * (LANE + GAP);
   const worked = Object.entries(times(state.l2));
   const [passes, sums] = PARTS.map((part) => (tried.includes(part) ? state[part] * scale : 0));
   const known = Math.max(...worked.map(([, time]) => time * scale), passes, sums);
-  const [open, behind] = [Number(!sums), Number(passes > 0 && sums > 0)];
+  const open = Number(!sums);
   const name = (/** @type {string} */ part, /** @type {number} */ time) => svg`${NAMES[part] ?? part} <tspan class="strong">${ms(time)}</tspan>`;
   return [
     text(0, NAME - 12, "ink", svg`this kernel <tspan class="soft">${ms(state.kernel)}</tspan>`),
@@ -32,18 +32,17 @@ function draw(state, tried, width) {
     path(hatch(from, width - from, NAME + from, inside), "violet thin moves", 0.4 * open),
     rect(from, NAME + from, known, inside, "known moves"),
     text(width - 20, NAME + HIGH / 2 - 12, "riddle violet tinted halo moves end", "What else?", open),
-    worked.map(([part, time], lane) => {
-      const y = top + lane * (LANE + GAP);
+    worked.map(([part, time], i) => {
+      const y = lane(i);
       return [
         rect(from, y, time * scale, LANE, "ink hollow moves"),
         text(from + time * scale + 10, y + LANE / 2 + 6, "ink tinted halo moves", name(part, time)),
       ];
     }),
-    rect(from, middle, passes, high, "soft moves"),
-    rect(from, middle, sums, high, "violet moves"),
-    path(`M${from + 1} ${middle + 6}H${from + passes}V${middle + 42}H${from + 1}Z`, "paper thin moves", behind),
-    text(from + 12, middle + 30, "paper moves", name("loads + passes", state.passes), Number(passes > 0)),
-    text(from + sums - 12, middle + high - 12, "paper moves end", name("loads + sums", state.sums), Number(sums > 0)),
+    [passes, sums].map((end, i) => [
+      rect(from, lane(2 + i), end, LANE, i ? "violet moves" : "soft moves"),
+      text(from + 12, lane(2 + i) + LANE / 2 + 6, "paper moves", name(`loads + ${PARTS[i]}`, state[PARTS[i]]), Number(end > 0)),
+    ]),
   ];
 }
 

@@ -45,7 +45,7 @@ function drawRail(width, sms) {
 function drawDone(x, turns) {
   const [away, side] = turns < 3 ? [8, ""] : [-8, "end"];
   const words = svg`done after <tspan class="strong">${turns}</tspan> turn${turns > 1 ? "s" : ""}`;
-  return [path(`M${x} ${TOP - 4}V${HEIGHT}`, "violet"), text(x + away, HEIGHT - 2, `label violet ${side}`, words)];
+  return [path(`M${x} ${TOP - 4}V${HEIGHT}`, "ink"), text(x + away, HEIGHT - 2, `label ink ${side}`, words)];
 }
 
 /** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */

@@ -51,9 +51,9 @@ function draw(state, tried, width) {
     text(0, TOP - 12, "ink", named("this kernel", kernel)),
     text(width, TOP - 12, "violet factor end", ratio(state)),
     rect(EDGE, TOP + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "violet empty"),
-    path(cuts(pytorch * scale, width), "violet thin", 0.5),
+    path(cuts(pytorch * scale, width), "violet thin", width < 600 ? 0.35 : 0.5),
     rect(2 * EDGE, TOP + 2 * EDGE, Math.max(0, known - 2 * EDGE), HIGH - 4 * EDGE, "known moves"),
-    text(x, TOP + HIGH / 2 + 7, `question ink moves ${anchor}`, "What fills it?", Number(!open)),
+    text(x, TOP + HIGH / 2 + 7, `question ink tinted halo moves ${anchor}`, "What fills it?", Number(!open)),
     text(x, TOP + HIGH / 2 + (width < 600 ? 10 : 16), `riddle violet tinted halo moves ${anchor}`, "What else?", Number(open)),
     lanes,
   ];
