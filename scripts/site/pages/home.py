@@ -52,7 +52,7 @@ def chapter_path(chapters: list[Chapter], docs: Path) -> Markup:
 def part_of_path(number: str, title: str, chapters: list[Chapter], home: dict, docs: Path) -> Markup:
     summary = home.get("parts", {}).get(title, "")
     cards = EMPTY.join(chapter_card(chapter, home, docs) for chapter in chapters)
-    minutes = sum(reading.minutes("\n".join(chapter.pages.values())) for chapter in chapters)
+    minutes = sum(reading.minutes(chapter.all_text) for chapter in chapters)
     return Markup(
         '<div class="part" style="--chapters: {}"><header>'
         "<small>Part {} · {} min</small><h3>{}</h3><p>{}</p></header><ol>{}</ol></div>"

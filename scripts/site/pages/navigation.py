@@ -42,6 +42,10 @@ class Chapter:
         return {self.page: self.text, **self.further}
 
     @property
+    def all_text(self) -> str:
+        return "\n".join(self.pages.values())
+
+    @property
     def folder(self) -> str:
         """The name of its folders of code, in snippets/, scripts/ and tests/."""
         return self.name.replace("-", "_")
@@ -108,7 +112,7 @@ def snippets(chapters: list[Chapter], paths: dict[str, Path]) -> list[tuple[Chap
         by_folder.setdefault(path.parent.name, []).append(name)
 
     def in_page_order(chapter: Chapter) -> list[str]:
-        shown = [first or second for first, second in SHOWN_SNIPPET.findall("\n".join(chapter.pages.values()))]
+        shown = [first or second for first, second in SHOWN_SNIPPET.findall(chapter.all_text)]
         return sorted(
             by_folder[chapter.folder], key=lambda name: (shown.index(name) if name in shown else len(shown), name)
         )

@@ -93,7 +93,7 @@ class Placeholders:
         return LAB_MARK.sub(lambda mark: self.head_of_lab(mark[1]), markdown)
 
     def hours_to_read(self) -> str:
-        return in_hours(sum(reading.minutes("\n".join(chapter.pages.values())) for chapter in self.chapters))
+        return in_hours(sum(reading.minutes(chapter.all_text) for chapter in self.chapters))
 
     def hours_at_the_board(self) -> str:
         texts = [self.read_page(chapter.sheet) for chapter in self.chapters if chapter.sheet in self.sheets]
