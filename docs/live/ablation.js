@@ -40,7 +40,7 @@ function drawBar(row, time, passed, guess, x) {
   const [y, end, mark] = [row * ROW + TOP, x(Math.min(time, passed)), x(guess)];
   const number = svg`<tspan class="strong">${time}</tspan>${row ? "" : " ms"}`;
   const inTheWay = guess && mark > end - 44 && mark < end - 2;
-  const colour = row ? "ink" : "violet"; // violet is the kernel itself
+  const colour = row ? "violet" : "ink"; // what is known already is ink
   const [place, look] = inTheWay ? [end + 8, "ink"] : [end - 8, "paper end"];
   return [rect(0, y, end, BAR, colour), passed < time ? nothing : text(place, y + BAR - 7, `label ${look}`, number)];
 }
@@ -110,7 +110,7 @@ function picture(state, set, { width, elapsed }) {
       const begun = paper || row <= Math.max(step, waits);
       return rect(0, row * ROW + TOP, wide, BAR, "track", begun ? 1 : 0.5);
     });
-    return [tracks, path(`M${x(times[0])} ${TOP}V${HEIGHT}`, "violet thin"), rows];
+    return [tracks, path(`M${x(times[0])} ${TOP}V${HEIGHT}`, "ink thin"), rows];
   };
   const place = { from: axis(width)(1), to: axis(width)(MOST), y: waits * ROW + TOP + BAR / 2 };
   const change = (/** @type {number} */ guess) => set({ guesses: guessed.with(waits, guess).slice(1).join(" ") });

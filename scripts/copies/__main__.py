@@ -48,8 +48,10 @@ def report(path: Path, start: float) -> None:
 
 
 def handbook_paths(site: Path) -> list[str]:
-    """The first page, each chapter and then its lab notes in the order of the navigation, and what stands behind."""
-    chapters = list(dict.fromkeys(linked_pages(site, "chapters/primer/", "chapters/*")))
+    """The first page, each chapter with its further pages in the order of the navigation, the notes, and what stands
+    behind."""
+    linked = dict.fromkeys(linked_pages(site, "chapters/primer/", "chapters/*", "chapters/*/*"))
+    chapters = [page for page in linked if not page.endswith(("/notes/", "/sheet/"))]
     notes = [note for chapter in chapters if (site / (note := f"{chapter}notes/")).is_dir()]
     return ["", *chapters, *notes, *BACK_MATTER]
 
@@ -59,12 +61,13 @@ def sheet_paths(site: Path) -> list[str]:
     return [*dict.fromkeys(linked_pages(site, "whiteboard/", "chapters/*/sheet")), "whiteboard/talk/"]
 
 
-def linked_pages(site: Path, page: str, pattern: str) -> Iterator[str]:
-    """The pages like ``pattern``, ``chapters/*``, to which a page links, in their order."""
+def linked_pages(site: Path, page: str, *patterns: str) -> Iterator[str]:
+    """The pages like one of ``patterns``, ``chapters/*``, to which a page links, in their order."""
     html = (site / page / "index.html").read_text(encoding="utf-8")
+    wanted = {folder for pattern in patterns for folder in site.resolve().glob(pattern)}
     for link in LINK.findall(html.partition("<body")[2]):  # the head names the next page
         target = (site / page / link).resolve()
-        if (target / "index.html").is_file() and target in set(site.resolve().glob(pattern)):
+        if (target / "index.html").is_file() and target in wanted:
             yield f"{target.relative_to(site.resolve()).as_posix()}/"
 
 

@@ -70,7 +70,7 @@ def test_the_glossary_names_a_chapter_that_has_the_words_of_the_term(config):
     for chapter in navigation.chapters(config.extra["chapters"], ROOT / "docs"):
         notes = ROOT / "docs" / chapter.notes
         assert notes.is_file(), f"write docs/{chapter.notes}: what only some readers of {chapter.title!r} want"
-        text = (chapter.text + notes.read_text(encoding="utf-8")).lower()
+        text = (chapter.all_text + notes.read_text(encoding="utf-8")).lower()
         for term in terms_by_chapter.get(chapter.number, []):
             explains = all(word in text for word in term.lower().split())
             assert explains, (

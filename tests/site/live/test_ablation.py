@@ -43,8 +43,8 @@ def test_each_step_measures_one_more_and_its_bar_is_as_long_as_its_number(pieces
     there = 4 if size == "printed" else step + 1
     assert numbers(stage) == MEASURED[:there]
     assert times_of(stage) == pytest.approx(MEASURED[:there], abs=0.01)
-    line, first = stage.select_one("path.violet.thin")["d"], stage.select_one("rect.violet")["width"]
-    assert line.startswith(f"M{first} ") and len(stage.select("rect.violet")) == 1, "only the kernel itself is violet"
+    line, first = stage.select_one("path.ink.thin:not(.dashes)")["d"], stage.select_one("rect.ink")["width"]
+    assert line.startswith(f"M{first} ") and len(stage.select("rect.violet")) == there - 1, "what is found is violet"
     assert len(stage.select(".knob")) == (size != "printed" and step < 3)
     edges = [float(re.match(r"M(\S+)", each["d"])[1]) for each in stage.select("path.dashes")]
     assert [edge / float(first) * MEASURED[0] for edge in edges] == pytest.approx(
@@ -132,7 +132,7 @@ def test_the_stage_is_low_and_no_words_leave_it_or_are_on_others_or_on_a_guess(o
         assert stage.bounding_box()["height"] <= 300
         assert not stage.evaluate("""(stage) => {
             const all = stage.getBoundingClientRect();
-            const parts = [...stage.querySelectorAll("text, circle, path.ink:not(.dashes)")];
+            const parts = [...stage.querySelectorAll("text, circle, path.ink:not(.dashes, .thin)")];
             const boxes = parts.map((part) => [part.textContent || part.tagName, part.getBoundingClientRect()]);
             const there = boxes.filter(([, { height }]) => height);
             const out = there.filter(([text, { left, right }]) =>

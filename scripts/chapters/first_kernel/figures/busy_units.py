@@ -1,5 +1,7 @@
 """For how many of a pair's clocks each unit of an SM is busy: counted by hand, and by Nsight Compute."""
 
+from collections.abc import Iterable
+
 import plotly.graph_objects as go
 
 from scripts import records
@@ -8,50 +10,61 @@ from scripts.chapters.first_kernel import worked
 
 ALT = (
     "Bars of clocks, one for each unit, on tracks that end where a pair ends. What the hand counted is an outline, "
-    "what the profiler counted is filled. For the ALU, the schedulers and the LSU the two coincide. The bars of the "
-    "LSU and of its data path are highlighted."
+    "what the profiler counted is filled. For the ALU, the schedulers and the LSU the two coincide. A menu has the "
+    "number of warps, and the unit that is busy for the greatest part of a pair is highlighted."
 )
-DATA_PATH = "its data path"
-N, WARPS = worked.SHAPE[-1], worked.WARPS
+N, WARPS = worked.SHAPE[-1], (1, 2, 4, 8)
+LSU, DATA_PATH = "LSU", "its data path"
+HEAD = " "  # the row above the bars
+
+
+def by_hand(warps: int) -> dict[str, float]:
+    """Returns the clocks of a pair for which each unit is busy, worked out."""
+    (compiled,) = plot.rows_with(records.table("how_many_warps", "compiled"), n=N, warps=warps)
+    (l2,) = plot.rows_with(records.table("l2_speed", "sizes"), size=16)
+    return {
+        "FP32 units": worked.FP32_CLOCKS,
+        "L2": worked.PAIR_BYTES / round(worked.bytes_in_a_clock(1e12 * l2["speed"])),
+        "ALU": worked.alu_clocks(warps),
+        "schedulers": compiled["all"] * warps / 4,
+        LSU: worked.load_store_clocks(warps),
+    }
+
+
+def counted(warps: int) -> tuple[dict[str, float], float]:
+    """Returns the same as counted, and how many clocks a pair takes in all."""
+    (clocks,) = plot.rows_with(records.table("what_limits", "clocks"), n=N, warps=warps)
+    (busy,) = plot.rows_with(records.table("what_limits", "busy"), n=N, warps=warps)
+    units = {"ALU": "alu", "schedulers": "issue", LSU: "lsu", DATA_PATH: "data_path"}
+    clocks_of_units = {name: clocks[column] for name, column in units.items()}
+    return {"FP32 units": clocks["all"] * busy["fma"] / 100, **clocks_of_units}, clocks["all"]
 
 
 def figure() -> go.Figure:
-    (clocks,) = plot.rows_with(records.table("what_limits", "clocks"), n=N, warps=WARPS)
-    (busy,) = plot.rows_with(records.table("what_limits", "busy"), n=N, warps=WARPS)
-    (compiled,) = plot.rows_with(records.table("how_many_warps", "compiled"), n=N, warps=WARPS)
-    (l2,) = plot.rows_with(records.table("l2_speed", "sizes"), size=16)
-    by_hand = {
-        "FP32 units": worked.FP32_CLOCKS,
-        "L2": worked.PAIR_BYTES / round(worked.bytes_in_a_clock(1e12 * l2["speed"])),
-        "ALU": worked.alu_clocks(WARPS),
-        "schedulers": compiled["all"] * WARPS / 4,
-        "LSU": worked.load_store_clocks(WARPS),
-    }
-    counted = {
-        "FP32 units": clocks["all"] * busy["fma"] / 100,
-        "ALU": clocks["alu"],
-        "schedulers": clocks["issue"],
-        "LSU": clocks["lsu"],
-        DATA_PATH: clocks["data_path"],
-    }
-    names = [*dict.fromkeys([*by_hand, *counted])]
-    fig = go.Figure()
-    fig.add_bar(
-        x=[clocks["all"]] * len(names), y=names, orientation="h", hoverinfo="skip", meta={"role": "faint"}, name=""
-    )
-    for values, role in ((counted, "grey"), (counted, "accent")):
-        shown = {name: value for name, value in values.items() if (name in ("LSU", DATA_PATH)) == (role == "accent")}
-        style = plot.Style("counted", role).bars("%{y}, %{name}: %{x:.1f} clocks", "value")
-        labels = [f"<b>{value:.0f}</b>" for value in shown.values()]
-        fig.add_bar(x=list(shown.values()), y=list(shown), text=labels, **style)
-    style = plot.Style("by hand", "ink", predicted=True).bars("%{y}, %{name}: %{x:.0f} clocks", "value")
-    labels = [None if name in counted else f"<b>{value:.0f}</b>" for name, value in by_hand.items()]
-    fig.add_bar(x=list(by_hand.values()), y=list(by_hand), text=labels, **style)
-    end = f"a pair, {clocks['all']:.0f} clocks\N{NO-BREAK SPACE}"
-    plot.add_text(fig, [clocks["all"]], [" "], [end], textposition="middle left")
-    line = {"type": "line", "x0": clocks["all"], "x1": clocks["all"], "yref": "paper", "y0": 0, "y1": 1}
+    fig, labels = go.Figure(), []
+    names = [*dict.fromkeys([*by_hand(WARPS[0]), *counted(WARPS[0])[0]])]
+    for warps in WARPS:
+        (filled, whole), hollow = counted(warps), by_hand(warps)
+        busiest = max(filled, key=filled.get)
+        accent = {LSU, DATA_PATH} if busiest == DATA_PATH else {busiest}
+        track = {"orientation": "h", "hoverinfo": "skip", "meta": {"role": "faint"}, "name": ""}
+        fig.add_bar(x=[whole] * len(names), y=names, **track)
+        for role in ("grey", "accent"):
+            shown = {name: clocks for name, clocks in filled.items() if (name in accent) == (role == "accent")}
+            style = plot.Style("counted", role).bars("%{y}, %{name}: %{x:.1f} clocks", "value")
+            fig.add_bar(x=list(shown.values()), y=list(shown), text=texts(shown.values()), **style)
+        style = plot.Style("by hand", "ink", predicted=True).bars("%{y}, %{name}: %{x:.0f} clocks", "value")
+        alone = [None if name in filled else text for name, text in zip(hollow, texts(hollow.values()), strict=True)]
+        fig.add_bar(x=list(hollow.values()), y=list(hollow), text=alone, **style)
+        plot.add_text(fig, [whole], [HEAD], [f"a pair: {whole:.0f} clocks"], textposition="middle left")
+        labels += [str(warps)] * 5
+    menu = plot.trace_menu(fig, "Warps", labels, "4")
     axes = {
-        "xaxis": {"range": [0, clocks["all"] * 1.002], "visible": False},
-        "yaxis": plot.name_axis(categoryorder="array", categoryarray=[" ", *names]),
+        "xaxis": {"visible": False, "rangemode": "tozero"},
+        "yaxis": plot.name_axis(categoryorder="array", categoryarray=[HEAD, *names]),
     }
-    return plot.finish(fig, 260, barmode="overlay", bargap=0.3, shapes=[line], margin={"b": 4, "r": 2}, **axes)
+    return plot.finish(fig, 260, menu, barmode="overlay", bargap=0.3, margin={"b": 4, "r": 2}, **axes)
+
+
+def texts(clocks: Iterable[float]) -> list[str]:
+    return [f"<b>{each:.0f}</b>" for each in clocks]
