@@ -78,7 +78,7 @@ function drawShuffle(on, i, sums) {
   const [[from], to, step] = [BANDS[2 + i], SHUFFLED[i], 2 + i];
   const lines = (/** @type {number} */ away, /** @type {string} */ look) =>
     THREADS.map((thread) => drawLine(on, step, [on.x(thread), from], [on.x(partner(thread, away)), to], look));
-  return [lines(0, "line thin"), lines(AWAY[i], "ink"), drawRow(on, step, to, `shuffle, ${AWAY[i]} away`, sums)];
+  return [lines(0, "line thin"), lines(AWAY[i], "soft"), drawRow(on, step, to, `shuffle, ${AWAY[i]} away`, sums)];
 }
 
 /** What the first threads write, and the barrier below it. @param {Ground} on @param {number} step @param {number} top @param {number[]} numbers */

@@ -53,7 +53,7 @@ def test_the_path_has_a_card_for_every_chapter_with_a_drawing_and_a_question(hom
     assert [part.h3.get_text() for part in home_article.select(".part")] == parts
     assert all(part.header.p.get_text() for part in home_article.select(".part"))
     minutes = [int(re.search(r"(\d+) min", part.small.get_text())[1]) for part in home_article.select(".part")]
-    assert sum(minutes) == sum(reading.minutes(chapter.text) for chapter in CHAPTERS)
+    assert sum(minutes) == sum(reading.minutes(chapter.all_text) for chapter in CHAPTERS)
 
 
 def test_a_new_chapter_appears_by_itself(tmp_path):
