@@ -9,7 +9,7 @@ const MOST = 40; // minutes, of the scale
 const [BAR, ROW, KNOB] = [36, 56, 10]; // pixels: of a bar, to the next one, and a knob's radius
 const [LEFT, EDGE] = [60, 22]; // pixels: of the scale, for a pot, and right of it, half a finger
 const HEIGHT = ROW + BAR + 36; // with dinner’s words
-/** A pot with its lid on, and a pan with a handle and some steam, as wide as a bar is high. */
+/** A pot with its lid on, and a pan with a handle and some steam, each as high as a bar. */
 const POTS = {
   rice: "M8 15H40V31Q40 35 36 35H12Q8 35 8 31ZM5 15H43M11 15Q11 8 24 8Q37 8 37 15M24 8V4M8 21H2M40 21H46",
   sauce: "M4 18H34V31Q34 35 30 35H8Q4 35 4 31ZM34 22L50 17M13 12Q9 9 13 6T13 0M25 12Q21 9 25 6T25 0",

@@ -10,6 +10,7 @@ from kernels.bench.hardware import H200
 from scripts import records
 from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
+from scripts.chapters.first_kernel.figures import busy_units
 from scripts.chapters.first_kernel.figures.doubling import growth
 from scripts.records import ROOT
 from tests.docs.page_text import DRAWINGS, drawing_text
@@ -92,7 +93,7 @@ def test_the_pages_have_what_the_units_work():
             rf"^\| {warps} \| {each} \| {warps} · {lsu // warps} = {lsu} \| 48 \+ \d+ = {alu:.0f} \| {issue[warps]} \|"
         )
         assert re.search(row, notes, re.M)
-        hand = {"ALU": alu, "LSU": lsu, "schedulers": instructions[warps] * warps / 4}
+        hand = busy_units.by_hand(warps)
         longest = max(hand, key=hand.get)
         assert re.search(rf"^\| {warps}(, as before)? \| {longest} \| {hand[longest]:.0f} \| ", page, re.M)
 
@@ -126,6 +127,17 @@ def test_the_sums_are_busiest_in_short_texts_and_the_passes_in_long_ones():
     rows = plot.rows_with(records.table("what_limits", "clocks"), warps=worked.WARPS)
     busiest = {row["n"]: COLUMNS[max(COLUMNS, key=row.get)] for row in sorted(rows, key=lambda row: row["n"])}
     assert list(busiest.values()) == ["LSU", "LSU", "schedulers", "ALU", "ALU", "ALU"]
+
+
+def test_with_more_warps_the_busiest_unit_is_another_as_the_hand_finds():
+    busiest = []
+    for warps in busy_units.WARPS:
+        (counted, whole), hand = busy_units.counted(warps), busy_units.by_hand(warps)
+        for unit in ("ALU", "schedulers", "LSU"):
+            assert counted[unit] == pytest.approx(hand[unit], rel=0.06), "the outline and the bar coincide"
+        busiest.append(max(counted, key=counted.get))
+        assert whole > counted[busiest[-1]]
+    assert busiest == ["ALU", "schedulers", busy_units.DATA_PATH, busy_units.DATA_PATH]
 
 
 def test_a_texts_time_grows_by_four_at_first_and_by_more_each_time():

@@ -12,8 +12,8 @@ ALT = (
     "on, highlighted, and the last comes close to the second line."
 )
 HEAD = "words"  # above the names of the bars
-SQUARE, CUBE = 4, 8
-POWERS = {SQUARE: "N²: 4 times", CUBE: "N³: 8 times"}
+SQUARE = 4
+POWERS = {SQUARE: "N²: 4 times", 8: "N³: 8 times"}
 
 
 def figure() -> go.Figure:
