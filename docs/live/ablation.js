@@ -40,7 +40,7 @@ function drawBar(row, time, passed, guess, x) {
   const [y, end, mark] = [row * ROW + TOP, x(Math.min(time, passed)), x(guess)];
   const number = svg`<tspan class="strong">${time}</tspan>${row ? "" : " ms"}`;
   const inTheWay = guess && mark > end - 44 && mark < end - 2;
-  const colour = row ? "violet" : "ink"; // what is known already is ink
+  const colour = ["ink", "violet", "soft", "soft"][row]; // what surprises is violet
   const [place, look] = inTheWay ? [end + 8, "ink"] : [end - 8, "paper end"];
   return [rect(0, y, end, BAR, colour), passed < time ? nothing : text(place, y + BAR - 7, `label ${look}`, number)];
 }
@@ -97,7 +97,7 @@ function picture(state, set, { width, elapsed }) {
       const now = paper || row < step || rests ? Infinity : elapsed / PACE;
       const told = row && seen ? verdict(guess, now === Infinity ? time : 0) : "";
       return [
-        there ? drawParts(row, look) : nothing,
+        drawParts(row, there ? look : look.replace("ink", "soft")),
         seen ? drawBar(row, time, now, guess, x) : nothing,
         row && there && (held || guess)
           ? drawGuess(row, x(guess || START), held, seen && guess < Math.min(time, now))

@@ -111,6 +111,12 @@ function drawRead(on, step, top, from, to) {
   ];
 }
 
+/** Cells that wait for their numbers. @type {[number, number[]][]} */
+const GHOSTS = [
+  ...[PRODUCT, ...SHUFFLED, AGAIN + READ].map((y) => /** @type {[number, number[]]} */ ([y, THREADS])),
+  [MEMORY, FIRSTS], [MEMORY + READ, [0]], [AGAIN, [0]],
+];
+
 /** @param {State} state @param {unknown} _ @param {import("./frame.js").Canvas} canvas */
 function picture(state, _, { width, elapsed }) {
   const { query, key, products, shuffled, sums, score } = compute(state);
@@ -129,6 +135,7 @@ function picture(state, _, { width, elapsed }) {
         rect(x(first) - column / 2, 0, LANES * column, HEIGHT, "track"),
         text(x(first + LANES / 2) - column / 2, 14, "small ink strong middle", `warp ${warp}`),
       ]),
+      GHOSTS.map(([y, threads]) => threads.map((thread) => rect(x(thread) - column / 2 + 1, y, column - 2, CELL, "paper", 0.6))),
       text(0, 31, "small soft", "thread"),
       THREADS.map((thread) => text(x(thread), 31, "small soft middle", thread)),
       paper ? small.map((words, i) => text(right + 16, 14 + 17 * i, "small soft", words)) : nothing,

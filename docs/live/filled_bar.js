@@ -1,11 +1,11 @@
 // The bar from the chapter's first picture: what was worked out is dashed, and the reader fills it with what was measured.
 import { html, svg } from "lit-html";
-import { NAMES, times } from "./where_time_goes.model.js";
+import { NAMES, cuts, times } from "./where_time_goes.model.js";
 import { oneOf } from "./controls.js";
-import { hatch, path, rect, stage, text } from "./strokes.js";
+import { path, rect, stage, text } from "./strokes.js";
 
 // In milliseconds and TB/s; passes and sums: of the kernel without the other, in FP16; tried: which of these, the newest last.
-const initial = { kernel: 64.1, l2: 8.47, passes: 34.7, sums: 63.7, tried: "" };
+const initial = { kernel: 64.1, pytorch: 0.545, l2: 8.47, passes: 34.7, sums: 63.7, tried: "" };
 const PARTS = /** @type {("passes" | "sums")[]} */ (["passes", "sums"]);
 const [NAME, LANE, GAP, EDGE] = [28, 34, 8, 1.5]; // pixels: above the bar, of a lane, around it, and half the bar's line
 const HIGH = 4 * (LANE + GAP) + GAP + 4 * EDGE;
@@ -29,7 +29,7 @@ function draw(state, tried, width) {
   return [
     text(0, NAME - 12, "ink", svg`this kernel <tspan class="soft">${ms(state.kernel)}</tspan>`),
     rect(EDGE, NAME + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "violet empty"),
-    path(hatch(from, width - from, NAME + from, inside), "violet thin moves", 0.4 * open),
+    path(cuts(state.pytorch, state.kernel, width, NAME + from, NAME + from + inside, width < 600), "violet thin moves", 0.5 * open),
     rect(from, NAME + from, known, inside, "known moves"),
     text(width - 20, NAME + HIGH / 2 - 12, "riddle violet tinted halo moves end", "What else?", open),
     worked.map(([part, time], i) => {

@@ -32,11 +32,10 @@ export class Refused extends Error {}
  * @property {S} initial the state where nothing else is asked for
  * @property {(state: S, set: (change: Change<S>) => void, canvas: Canvas) => unknown} picture what to look at, and what
  *   in it can be touched
- * @property {(state: S, canvas: Canvas) => unknown} [numbers] a table of what the picture shows: beside it where there is room, below
+ * @property {(state: S, canvas: Canvas, set: (change: Change<S>) => void) => unknown} [numbers] a table of what the picture shows: beside it where there is room, below
  *   the sentence on a phone
  * @property {(state: S, set: (change: Change<S>) => void) => unknown} [primary] the one control that matters most; a
  *   piece with steps has a button for the next one
- * @property {(state: S, set: (change: Change<S>) => void) => unknown} [toggle] what is in sight beside the sentence
  * @property {(state: S, set: (change: Change<S>) => void) => unknown} [more] all other controls
  * @property {(state: S, previous: S) => string} says what has just happened, in one sentence, there before the picture
  *   moves; e^{…} is a power, and `previous` is the state before
@@ -159,11 +158,10 @@ export function drawPiece(piece, state, previous, canvas, buttons) {
         <p class="hb-live__says ${waits ? "soft" : ""}" aria-busy=${String(Boolean(waits))} aria-live=${playing ? "off" : "polite"} aria-atomic="true">${typeset(text)}</p>
         ${last ? longest(piece, state, last).map((text) => html`<p aria-hidden="true">${typeset(text)}</p>`) : nothing}
       </div>
-      ${piece.toggle?.(state, set) ?? nothing}
       <button type="button" class="hb-live__fold" aria-expanded=${String(open)} @click=${fold}>more</button>
     </div>
     ${buttons ? drawMore(piece, state, buttons, step, last) : nothing}
-  </div>${piece.numbers ? html`<div class="hb-live__numbers">${piece.numbers(state, canvas)}</div>` : nothing}</div>`;
+  </div>${piece.numbers ? html`<div class="hb-live__numbers">${piece.numbers(state, canvas, set)}</div>` : nothing}</div>`;
 }
 
 /**

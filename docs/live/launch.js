@@ -57,12 +57,9 @@ function picture(state, set, { width, elapsed }) {
     const wideAs = (/** @type {number} */ turn) => Math.max(0, x(Math.min(turn + 1, now)) - x(turn) - 1);
     const number = (/** @type {number} */ query, /** @type {number} */ turn, /** @type {number} */ y, /** @type {string} */ look) =>
       text((x(turn) + x(turn + 1)) / 2, y + LANE - 7, `label strong middle ${look}`, query);
-    const lanes = WORDS.map((_, sm) => {
-      const [y, there] = [TOP + sm * (LANE + GAP), sm < sms];
-      return [
-        rect(x(0), y, x(QUERIES) - x(0), LANE, "track", there ? 1 : 0.4),
-        there ? text(0, y + LANE - 7, "label ink", `SM ${sm}`) : nothing,
-      ];
+    const lanes = WORDS.slice(0, sms).map((_, sm) => {
+      const y = TOP + sm * (LANE + GAP);
+      return [rect(x(0), y, x(QUERIES) - x(0), LANE, "track"), text(0, y + LANE - 7, "label ink", `SM ${sm}`)];
     });
     return [
       text(0, LANE - 7, "label ink strong", "loop"),

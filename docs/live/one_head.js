@@ -127,8 +127,10 @@ function meanwhile(state) {
   return lines(state) > 1 ? "The loop’s lines run again." : "";
 }
 
+/** What follows the one launch, and the other. @param {boolean} wrong @returns {Partial<State>} */
+const anew = (wrong) => ({ wrong, step: wrong ? BEFORE_KEY_1 : initial.step });
 /** @param {State} state @param {(change: Partial<State>) => void} set */
-const toggle = ({ wrong }, set) => checkbox(html`forget <code>* HEAD_DIM</code>`, wrong, (wrong) => set({ wrong, step: wrong ? BEFORE_KEY_1 : initial.step }));
+const toggle = ({ wrong }, set) => checkbox(html`forget <code>* HEAD_DIM</code>`, wrong, (wrong) => set(anew(wrong)));
 
 /** "1 · 0 + 0 · 1 = 0" @param {Moment} moment */
 const product = ({ held, turn }) =>
@@ -210,9 +212,10 @@ function sentence(problem, wrong, step) {
 
 /** @type {import("./frame.js").Piece<State>} */
 export default {
-  title: "A kernel at work", initial, picture, toggle, next, meanwhile,
-  numbers: (state, { elapsed }) => listing(state.wrong, frame(state, elapsed).step),
+  title: "A kernel at work", initial, picture, next, meanwhile,
+  numbers: (state, { elapsed }, set) => html`${listing(state.wrong, frame(state, elapsed).step)}${toggle(state, set)}`,
   lastStep: last,
+  again: ({ wrong }) => [wrong ? "Run it right" : "Forget * HEAD_DIM", anew(!wrong)],
   done: ({ wrong }) => (wrong ? 2 : 1), // which caption
   duration: (state) => pace(state) * lines(state),
   says: (state) => sentence(WORDS, state.wrong, now(state)).replace(/ ([·×]) /g, "\u00a0$1\u00a0"), // no line ends in a product

@@ -197,6 +197,9 @@ function drawRow(program, { step, before, first, second }, at) {
   });
 }
 
+/** No line asks for these any more, once the row is whole. @param {Step["held"]} held @param {string} name */
+const isForgotten = (held, name) => Boolean(held.exponentials) && (name === "query" || name === "key");
+
 /** What is above the registers and between them. @param {number} program @param {Frame} now @param {Layout} at */
 function drawNames(program, { step: { held } }, at) {
   const row = rowOf(held);
@@ -205,9 +208,9 @@ function drawNames(program, { step: { held } }, at) {
     [...VECTORS, row ?? ""].filter((name) => held[name]).map((name) => {
       const { x, y, width } = at.held(program, name, 0);
       const wide = ROWS.includes(name) ? PLACES * width : width;
-      return text(x + wide / 2, y - 6, `small middle ${lookOf(name)}`, name);
+      return text(x + wide / 2, y - 6, `small middle ${lookOf(name)}`, name, isForgotten(held, name) ? LEFT_ALPHA : 1);
     }),
-    SIGNS.filter(([name]) => held[name] && (held.key || name !== "scores")).map(([name, sign]) =>
+    SIGNS.filter(([name]) => held[name] && (name === "key" || name === "scores" ? held.key && !held.exponentials : true)).map(([name, sign]) =>
       text(at.held(program, name, 0).x - at.gap / 2, middle, "middle soft", sign),
     ),
   ];
@@ -243,7 +246,7 @@ function drawBench(program, now, at, paper) {
     group(
       paper || !done ? 1 : 1 - (1 - LEFT_ALPHA) * second,
       vectors.map((name) => range(DIM).map((i) => ground(at.held(program, name, i), "paper"))),
-      vectors.map((name) => drawVector(program, name, seen, at)),
+      vectors.map((name) => group(isForgotten(step.held, name) ? LEFT_ALPHA : 1, drawVector(program, name, seen, at))),
       drawRow(program, seen, at),
       drawNames(program, seen, at),
     ),

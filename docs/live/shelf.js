@@ -1,7 +1,7 @@
 // Attention as a spice shelf: what the reader craves is held against three labels, and so much of each jar runs into a bowl.
 import { html, nothing, svg } from "lit-html";
 import { products, softmax, weightedSum } from "./attention_row.model.js";
-import { formatNumber, grip, vector } from "./controls.js";
+import { formatNumber, vector } from "./controls.js";
 import { hundredths, path, rect, stage, text } from "./strokes.js";
 
 const initial = { spicy: 1, smoky: 1 }; // the craving
@@ -9,10 +9,9 @@ const TASTES = /** @type {("spicy" | "smoky")[]} */ (["spicy", "smoky"]);
 /** Of each jar: its name, its label and what's in it. @type {[string, number[], number[]][]} */
 const JARS = [["cayenne", [1, 0], [10, 0]], ["paprika", [0, 1], [0, 10]], ["chipotle", [1, 1], [5, 5]]];
 const [MOST, STEP] = [3, 0.5]; // of a taste
-const [FROM, KNOB, EDGE, BAR] = [80, 10, 22, 12]; // pixels: where a taste’s bar begins, its knob’s radius, half a finger, its height
-const TASTE_YS = [22, 66]; // the middle of its bar
+const [ORIGIN, UNIT, KNOB, ROOM] = [[12, 124], 34, 10, 12]; // pixels: where nothing is craved, from there to 1, a knob’s radius, what’s held around it
 const [JAR, SHELF, SCORE, SHARE, POUR, BOWL] = [26, 124, 158, 190, 200, 272]; // from a jar’s lid down to the bowl’s rim
-const [DEEP, LOW] = [62, 96]; // the bowl; how much lower all that is on a phone, where the craving is above it
+const [DEEP, LOW] = [62, 142]; // the bowl; how much lower all that is on a phone, where the craving is above it
 const HEIGHT = BOWL + DEEP + 2;
 
 /** @typedef {typeof initial} State */
@@ -30,7 +29,7 @@ const percent = (/** @type {number} */ share) => `${Math.round(100 * share)} %`;
 function places(wide) {
   const narrow = wide < 600;
   const middles = narrow ? [128, 208, 288].map((x) => (x * wide) / 350) : [0.42, 0.64, 0.86].map((part) => part * wide);
-  return { narrow, middles, half: narrow ? 32 : 48, y: narrow ? LOW : 0, to: narrow ? wide - EDGE : 0.26 * wide, pour: narrow ? 36 : 64 };
+  return { narrow, middles, half: narrow ? 32 : 48, y: narrow ? LOW : 0, pour: narrow ? 36 : 64 };
 }
 
 /** @param {number} x @param {number} y @param {number} half @param {string} name @param {number[]} label @param {number[]} inside */
@@ -50,17 +49,24 @@ function drawJar(x, y, half, name, label, inside) {
   ];
 }
 
-/** A taste’s bar, as long as it’s craved. @param {State} state @param {number} to @param {boolean} paper */
-function drawCraving(state, to, paper) {
-  return TASTES.map((taste, i) => {
-    const [y, x] = [TASTE_YS[i], FROM + (state[taste] / MOST) * (to - FROM)];
-    return [
-      text(0, y + 5, "label query", svg`${taste} <tspan class="strong">${formatNumber(state[taste], 1)}</tspan>`),
-      rect(FROM, y - BAR / 2, to - FROM, BAR, "track"),
-      rect(FROM, y - BAR / 2, x - FROM, BAR, "query"),
-      paper ? nothing : svg`<circle class="query knob" cx=${x} cy=${y} r=${KNOB} />`,
-    ];
-  });
+/** Where a craving or a label is in the plane of both tastes. @param {number[]} tastes */
+const at = ([spicy, smoky]) => [ORIGIN[0] + UNIT * spicy, ORIGIN[1] - UNIT * smoky];
+
+/** The craving is an arrow, and the labels are points. @param {State} state @param {boolean} paper */
+function drawCraving(state, paper) {
+  const craving = TASTES.map((taste) => state[taste]);
+  const [[x, y], [left, foot], end] = [at(craving), ORIGIN, at([MOST, MOST])];
+  return [
+    rect(left, end[1], end[0] - left, foot - end[1], "track"),
+    path(`M${left} ${end[1] - 8}V${foot}H${end[0] + 8}`, "soft thin"),
+    text(left + 6, end[1] - 8, "label soft", "smoky"),
+    text(end[0] + 14, foot + 5, "label soft", "spicy"),
+    JARS.map(([, label]) => svg`<circle class="fill key" cx=${at(label)[0]} cy=${at(label)[1]} r="4.5" />`),
+    path(`M${left} ${foot}L${x} ${y}`, "query"),
+    svg`<circle class="query ${paper ? "fill" : "knob"}" cx=${x} cy=${y} r=${paper ? 5 : KNOB} />`,
+    text(end[0] + 14, end[1] + 18, "label query", "my craving"),
+    text(end[0] + 14, end[1] + 40, "label query strong", vector(craving, 1)),
+  ];
 }
 
 /** As wide as the jar’s share, from below the jar down into the bowl. @param {number} x @param {number} top @param {number} into @param {number} rim @param {number} thick */
@@ -71,11 +77,30 @@ function drawStream(x, top, into, rim, thick) {
   return svg`<path class="fill value stream" d=${`M${a} ${top}C${a} ${from} ${b} ${to} ${b} ${rim}H${d}C${d} ${to} ${c} ${from} ${c} ${top}Z`} />`;
 }
 
+/** What is held: a finger or the mouse points at both tastes, and the keyboard has a slider for each. @param {State} state @param {(change: Partial<State>) => void} set */
+function pad(state, set) {
+  const [size, [x, y]] = [MOST * UNIT + 2 * ROOM, ORIGIN];
+  const near = (/** @type {number} */ pixels) => Math.min(MOST, Math.max(0, Math.round((pixels - ROOM) / UNIT / STEP) * STEP));
+  const point = (/** @type {PointerEvent} */ event) => {
+    const target = /** @type {Element} */ (event.currentTarget);
+    if (event.type === "pointerdown") target.setPointerCapture(event.pointerId);
+    else if (!target.hasPointerCapture(event.pointerId)) return;
+    const box = target.getBoundingClientRect();
+    set({ spicy: near(event.clientX - box.left), smoky: near(box.bottom - event.clientY) });
+  };
+  const sliders = TASTES.map((taste) => {
+    const change = (/** @type {Event} */ event) => set({ [taste]: Number(/** @type {HTMLInputElement} */ (event.target).value) });
+    return html`<input type="range" aria-label=${`How ${taste}`} min="0" max=${MOST} step=${STEP} .value=${String(state[taste])} @input=${change}>`;
+  });
+  return html`<div class="hb-live__pad" style="left: ${x - ROOM}px; top: ${y + ROOM - size}px; width: ${size}px; height: ${size}px"
+    @pointerdown=${point} @pointermove=${point}>${sliders}</div>`;
+}
+
 /** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
 function picture(state, set, { width }) {
   const { scores, shares, output } = mix(state);
   const draw = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) => {
-    const { narrow, middles, half, y, to, pour } = places(wide);
+    const { narrow, middles, half, y, pour } = places(wide);
     const [left, right, rim] = [middles[1] - 1.6 * half, middles[1] + 1.6 * half, y + BOWL];
     let end = middles[1] - pour / 2; // of the streams so far, at the bowl
     const streams = shares.map((share, i) => {
@@ -85,8 +110,7 @@ function picture(state, set, { width }) {
     });
     const names = [["match", "craving · label"], ["recipe", "softmax"], ["mix", "share · inside"]];
     return [
-      narrow ? nothing : text(0, TASTE_YS[1] + 38, "small soft", "my craving, the query"),
-      drawCraving(state, to, paper),
+      drawCraving(state, paper),
       JARS.map((jar, i) => drawJar(middles[i], y, half, ...jar)),
       path(`M${middles[0] - 1.2 * half} ${y + SHELF}H${middles[2] + 1.2 * half}`, "ink"),
       names.map(([name, how], i) => {
@@ -104,19 +128,15 @@ function picture(state, set, { width }) {
       text(middles[1], rim + 42, "label ink strong middle", vector(output, 1)),
     ];
   };
-  const { to } = places(width);
-  const holds = TASTES.map((taste, i) =>
-    grip(`How ${taste}`, state[taste], (value) => set({ [taste]: value }), { min: 0, max: MOST, step: STEP }, { from: FROM, to, y: TASTE_YS[i] }),
-  );
   const told = JARS.map(([name], i) => `${name} scores ${formatNumber(scores[i], 1)} and gives ${percent(shares[i])}`).join(", ");
   const label = `Three jars on a shelf, and a craving, ${vector(TASTES.map((taste) => state[taste]))}: ${told}. In the bowl: ${vector(output, 1)}.`;
-  return html`<div class="hb-live__grips">${stage(width, label, draw, [HEIGHT + LOW, HEIGHT])}${width ? holds : nothing}</div>`;
+  return html`<div class="hb-live__grips">${stage(width, label, draw, [HEIGHT + LOW, HEIGHT])}${width ? pad(state, set) : nothing}</div>`;
 }
 
 /** @param {State} state */
 function says(state) {
   const { scores, shares } = mix(state);
-  if (TASTES.every((taste) => state[taste] === initial[taste])) return "Drag what you crave, and watch the recipe.";
+  if (TASTES.every((taste) => state[taste] === initial[taste])) return "Drag what you crave. (The points are the three labels.)";
   const best = JARS.filter((_, i) => scores[i] === Math.max(...scores)).map(([name]) => name);
   const share = percent(Math.max(...shares));
   if (best.length === JARS.length) return "You crave nothing, so all three fit equally well: a third of each.";

@@ -17,18 +17,6 @@ export const rect = (x, y, width, height, look, opacity = 1) =>
 export const path = (/** @type {string} */ d, /** @type {string} */ look, opacity = 1) =>
   svg`<path class="stroke ${look}" d=${d.replace(/\d+\.\d+/g, (n) => String(hundredths(Number(n))))} opacity=${hundredths(opacity)} />`;
 
-const HATCH = 14; // pixels from line to line
-
-/** The path of slanted lines in a box. @param {number} left @param {number} right @param {number} top @param {number} high */
-export function hatch(left, right, top, high) {
-  const lines = Array.from({ length: Math.ceil((right + high) / HATCH) }, (_, i) => {
-    const foot = (i + 1) * HATCH - high;
-    const [from, to] = [Math.max(foot, left), Math.min(foot + high, right)];
-    return to > from ? `M${from} ${top + high + foot - from}L${to} ${top + high + foot - to}` : "";
-  });
-  return lines.join("");
-}
-
 /**
  * A drawing at the width it has; the build, which doesn't know one, draws it for a phone and for a wide page, and all
  * draw it for paper.

@@ -1,104 +1,116 @@
-// The time of a kernel as an empty bar: the reader guesses what fills it. Two suspects are dashed, since they're worked out.
+// The time of a kernel as a bar: the reader drags how much of it two suspects fill, and then sees how little it is.
 import { html, nothing, svg } from "lit-html";
-import { NAMES, billions, gigabytes, times } from "./where_time_goes.model.js";
-import { formatNumber, oneOf } from "./controls.js";
+import { NAMES, cuts, times } from "./where_time_goes.model.js";
+import { grip, requireInteger } from "./controls.js";
 import { path, rect, stage, text } from "./strokes.js";
 
-// In milliseconds and TB/s, as measured; tried: which suspects, the newest last.
-const initial = { kernel: 63.9, pytorch: 0.545, l2: 8.47, tried: "" };
-const [LANE, GAP] = [28, 8]; // the kernel's bar has two lanes, and this around them
+// In milliseconds and TB/s, as measured; guess: in milliseconds, 0 before there is one; shown: whether the suspects are.
+const initial = { kernel: 63.9, pytorch: 0.545, l2: 8.47, guess: 0, shown: false };
+const [LANE, GAP, KNOB] = [28, 8, 10]; // the kernel's bar has two lanes, and this around them; a knob's radius
 const HIGH = 2 * LANE + 3 * GAP; // of both bars
 const NAME = 28; // above each bar
 const TOP = NAME + HIGH + 20 + NAME; // of the kernel's
+const HEIGHT = TOP + HIGH + 10; // with the guess
 const EDGE = 1.5; // half the line around what is empty, in pixels
+const NARROW = 600; // below which a question takes two lines
 
 /** @typedef {typeof initial} State */
-const SUSPECTS = ["memory", "multiplying"];
-/** The reader's guesses. @type {Record<string, string>} */
-const GUESSES = { memory: "Memory", multiplying: "Multiplying", neither: "Something else" };
 
-/** @param {State} state */
-const tried = ({ tried }) => tried.split(",").filter(Boolean).map((name) => oneOf("Tried", name, Object.keys(GUESSES)));
-/** @param {string[]} tried */
-const isSolved = (tried) => SUSPECTS.every((name) => tried.includes(name));
 const ms = (/** @type {number} */ time) => `${time.toFixed(time < 1 ? 3 : 1)} ms`;
 const ratio = (/** @type {State} */ { kernel, pytorch }) => `${Math.round(kernel / pytorch)} times as long`;
+/** The guess, of so many milliseconds, and where the knob is. @param {State} state */
+function guessed({ guess, kernel }) {
+  const all = Math.round(kernel);
+  return [requireInteger("Guess", guess, 0, all), guess || Math.round(all / 2), all];
+}
 
-/** The kernel’s bar, cut into pieces as long as PyTorch’s. @param {number} one @param {number} width */
-const cuts = (one, width) =>
-  Array.from({ length: Math.floor(width / one) }, (_, i) => `M${((i + 1) * one).toFixed(1)} ${TOP + 2 * EDGE}V${TOP + HIGH - 2 * EDGE}`).join("");
+/** What is on each side of the knob. @param {number} x @param {number} width @param {boolean} narrow */
+function drawSides(x, width, narrow) {
+  const write = (/** @type {number} */ middle, /** @type {string[]} */ lines) => {
+    const y = TOP + HIGH / 2 + 7 - 12 * (lines.length - 1);
+    return lines.map((line, i) => text(middle, y + 24 * i, "question ink tinted halo middle", line));
+  };
+  const sides = [["memory", "and multiplying?"], ["something", "else?"]].map((lines) => (narrow ? lines : [lines.join(" ")]));
+  const rooms = narrow ? [160, 100] : [270, 170];
+  return [
+    x > rooms[0] ? write((x - KNOB) / 2, sides[0]) : nothing,
+    width - x > rooms[1] ? write((width + x + KNOB) / 2, sides[1]) : nothing,
+  ];
+}
 
-/** @param {State} state @param {string[]} tried @param {number} width */
-function draw(state, tried, width) {
+/** A line to hold, and once it’s no longer held a mark below the bar. @param {number} x @param {boolean} held */
+const drawGuess = (x, held) => [
+  path(`M${x} ${held ? TOP + 2 * EDGE : TOP + HIGH + 1}V${TOP + HIGH + (held ? -2 * EDGE : 9)}`, "ink"),
+  held ? svg`<circle class="ink knob" cx=${x} cy=${TOP + HIGH / 2} r=${KNOB} />` : nothing,
+];
+
+/** Where a knob is at the least and at the most. @param {number} width */
+const rail = (width) => ({ from: 2 * EDGE + KNOB, to: width - 2 * EDGE - KNOB });
+
+/** @param {State} state @param {number} width @param {boolean} paper */
+function draw(state, width, paper) {
   const { kernel, pytorch, l2 } = state;
-  const [scale, begun, open] = [width / kernel, tried.length > 0, isSolved(tried)];
-  const filled = Object.entries(times(l2)).map(([name, time]) => ({ name, time, there: tried.includes(name) }));
-  const known = Math.max(...filled.map(({ time, there }) => (there ? time * scale : 0)));
-  const lanes = filled.map(({ name, time, there }, lane) => {
+  const [scale, narrow, shown] = [width / kernel, width < NARROW, paper || state.shown];
+  const [guess, held, all] = guessed(state);
+  const { from, to } = rail(width);
+  const end = from + ((held - 1) / (all - 1)) * (to - from);
+  const filled = Object.entries(times(l2));
+  const known = Math.max(...filled.map(([, time]) => time * scale));
+  const lanes = filled.map(([name, time], lane) => {
     const y = TOP + GAP + lane * (LANE + GAP);
     const words = svg`${NAMES[name]} <tspan class="strong">${ms(time)}</tspan>`;
     return [
-      rect(3 * EDGE, y, Math.max(0, (there ? time * scale : 0) - 3 * EDGE), LANE, "ink hollow moves", Number(there)),
-      text(time * scale + 10, y + 20, "ink tinted halo moves", words, Number(there)),
+      rect(3 * EDGE, y, shown ? time * scale - 3 * EDGE : 0, LANE, "ink hollow moves", Number(shown)),
+      text(time * scale + 10, y + 20, "ink tinted halo moves", words, Number(shown)),
     ];
   });
-  const [x, anchor] = width < 600 && known ? [width - 8, "end"] : [width / 2, "middle"]; // beside the lanes' names
+  const [x, anchor] = narrow ? [width - 8, "end"] : [width / 2, "middle"]; // beside the lanes' names
   const named = (/** @type {string} */ name, /** @type {number} */ time) =>
-    svg`${name} <tspan class="soft">${begun ? ms(time) : ""}</tspan>`;
+    svg`${name} <tspan class="soft">${shown ? ms(time) : ""}</tspan>`;
   return [
     text(0, NAME - 12, "ink", named("three lines of PyTorch", pytorch)),
     rect(0, NAME, pytorch * scale, HIGH, "ink"),
     text(0, TOP - 12, "ink", named("this kernel", kernel)),
     text(width, TOP - 12, "violet factor end", ratio(state)),
     rect(EDGE, TOP + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "violet empty"),
-    path(cuts(pytorch * scale, width), "violet thin", width < 600 ? 0.35 : 0.5),
-    rect(2 * EDGE, TOP + 2 * EDGE, Math.max(0, known - 2 * EDGE), HIGH - 4 * EDGE, "known moves"),
-    text(x, TOP + HIGH / 2 + 7, `question ink tinted halo moves ${anchor}`, "What fills it?", Number(!open)),
-    text(x, TOP + HIGH / 2 + (width < 600 ? 10 : 16), `riddle violet tinted halo moves ${anchor}`, "What else?", Number(open)),
+    path(cuts(pytorch, kernel, width, TOP + 2 * EDGE, TOP + HIGH - 2 * EDGE, narrow), "violet thin", 0.5),
+    rect(2 * EDGE, TOP + 2 * EDGE, (shown ? known : end) - 2 * EDGE, HIGH - 4 * EDGE, "known moves"),
+    text(x, TOP + HIGH / 2 + (narrow ? 10 : 16), `riddle violet tinted halo moves ${anchor}`, "What else?", Number(shown)),
     lanes,
+    shown ? nothing : drawSides(end, width, narrow),
+    paper || (shown && !guess) ? nothing : drawGuess(end, !shown),
   ];
 }
 
 /** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
 function picture(state, set, { width }) {
-  const known = Object.entries(times(state.l2)).filter(([name]) => tried(state).includes(name));
-  const filled = known.map(([name, time]) => ` Of these, ${name} fills ${ms(time)}.`).join("");
+  const { memory, multiplying } = times(state.l2);
+  const filled = state.shown ? ` Of these, memory fills ${ms(memory)}, and multiplying ${ms(multiplying)}.` : "";
   const label = `Two bars on one scale: three lines of PyTorch take ${ms(state.pytorch)}, this kernel ${ms(state.kernel)}, ${ratio(state)}.${filled}`;
-  const drawn = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) =>
-    draw(state, paper ? SUSPECTS : tried(state), wide);
-  return stage(width, label, drawn, [TOP + HIGH, TOP + HIGH]);
+  const drawn = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) => draw(state, wide, paper);
+  const place = { ...rail(width), y: TOP + HIGH / 2 };
+  const [, held, max] = guessed(state);
+  const range = { min: 1, max, inWords: `${held} ms` };
+  const hold = grip("Your guess: memory and multiplying", held, (guess) => set({ guess }), range, place);
+  return html`<div class="hb-live__grips">${stage(width, label, drawn, [HEIGHT, HEIGHT])}${width && !state.shown ? hold : nothing}</div>`;
 }
 
 /** @param {State} state @param {(change: Partial<State>) => void} set */
-function primary(state, set) {
-  const now = tried(state);
-  const buttons = Object.entries(GUESSES).map(([name, title]) => {
-    const cleared = SUSPECTS.includes(name);
-    const press = () => set({ tried: [...(cleared ? now.filter((other) => other !== name) : SUSPECTS), name].join(",") });
-    const look = cleared && now.includes(name) ? "quiet" : "";
-    return html`<button type="button" class="hb-live__main ${look}" @click=${press}>${title}</button>`;
-  });
-  return html`<div class="hb-live__suspects" role="group" aria-label="What fills it?">${buttons}</div>`;
+function primary({ shown, guess }, set) {
+  const press = () => set(shown ? { shown: false, guess: 0 } : { shown: true });
+  return html`<button type="button" class="hb-live__main ${shown || !guess ? "quiet" : ""}" @click=${press}>${shown ? "Guess again" : "Show me"}</button>`;
 }
 
 /** @param {State} state */
 function says(state) {
-  const [{ memory, multiplying }, whole] = [times(state.l2), Math.round(state.kernel)];
-  const neither = isSolved(tried(state)) ? " So it’s neither." : "";
-  switch (tried(state).at(-1)) {
-    case "memory":
-      return `It loads ${formatNumber(gigabytes, 1)} GB in all. At the full speed of L2, the chip’s large cache, that’s ${Math.round(memory)} ms of ${whole}.${neither}`;
-    case "multiplying":
-      return `That’s ${formatNumber(billions, 1)} billion operations. At full speed they take ${Math.round(multiplying)} ms of ${whole}, while memory works.${neither}`;
-    case "neither":
-      return `Right. Memory fills ${Math.round(memory)} ms of ${whole}, and multiplying ${Math.round(multiplying)}, both at once. But what is it?`;
-    default:
-      return "Press your guess.";
-  }
+  const [{ memory, multiplying }, [guess, , all]] = [times(state.l2), guessed(state)];
+  if (!state.shown) return guess ? `You’d say ${guess} ms of ${all}.` : "Drag the knob: how much of the bar is memory and multiplying?";
+  const told = `Memory takes ${Math.round(memory)} ms of ${all}, and multiplying ${Math.round(multiplying)}, both at once.`;
+  return `${told}${guess ? ` You said ${guess}.` : ""} What else is there?`;
 }
 
 /** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "Where the time goes", initial, picture, primary, says,
-  done: (state) => isSolved(tried(state)),
+  done: ({ shown }) => shown,
 };

@@ -5,13 +5,23 @@ const [HEAD_DIM, BYTES] = [128, 2]; // of a key and of a value
 const [OPERATIONS, SMS, GIGAHERTZ] = [256, 132, 1.98]; // in a clock of an SM; SMs; their clock
 
 /** What all programs ask for, in GB: a key and a value for each pair. */
-export const gigabytes = (PAIRS * 2 * HEAD_DIM * BYTES) / 1e9;
+const gigabytes = (PAIRS * 2 * HEAD_DIM * BYTES) / 1e9;
 
 /** A multiplication and an addition for each of their numbers, in billions. */
-export const billions = (PAIRS * 2 * HEAD_DIM * 2) / 1e9;
+const billions = (PAIRS * 2 * HEAD_DIM * 2) / 1e9;
 
 /** What fills a bar, in words. @type {Record<string, string>} */
 export const NAMES = { memory: "memory (L2)", multiplying: "multiplying" };
 
 /** In milliseconds. @param {number} l2 terabytes a second */
 export const times = (l2) => ({ memory: gigabytes / l2, multiplying: (billions / OPERATIONS / SMS / GIGAHERTZ) * 1e3 });
+
+/**
+ * Where a bar of a time is cut into pieces of another, in pixels; on a phone only its foot is.
+ * @param {number} piece @param {number} whole @param {number} width of the whole @param {number} top @param {number} foot @param {boolean} narrow
+ */
+export const cuts = (piece, whole, width, top, foot, narrow) =>
+  Array.from({ length: Math.floor(whole / piece) }, (_, i) => {
+    const x = (((i + 1) * piece * width) / whole).toFixed(1);
+    return `M${x} ${narrow ? foot - 12 : top}V${foot}`;
+  }).join("");

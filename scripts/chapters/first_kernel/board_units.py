@@ -10,9 +10,9 @@ from scripts.chapters.first_kernel.board_suspects import FOOT, STAYS
 
 LEFT, WARP_GAP = 20, 94  # the tree's left edge; from one warp to the next
 TREE_YS = (38, 100, 148, 196)  # the levels of a sum
-NAMES_X, BARS_X, MS_WIDTH = 14, 112, 2.6  # a form's name, its bar, and the pixels of a millisecond
+NAMES_X, BARS_X, MS_WIDTH = 14, 112, 1.6  # a form's name, its bar, and the pixels of a millisecond
 FORM_YS = (28, 80, 132, 184)  # of each form's bar
-DINNER_X, DINNER_YS = 366, (170, 198)  # rice and sauce
+DINNER_X, DINNER_YS, MINUTE = 292, (64, 140), 5.2  # rice and sauce, and the pixels of a minute
 
 
 def draw_program(board: Board) -> None:
@@ -101,9 +101,9 @@ def draw_time(board: Board, name: str, times: dict[str, float]) -> None:
 
 def draw_dinner(board: Board) -> None:
     """Rice for sums and sauce for passes, and dinner at the end of the longer."""
-    for y, name, minutes in zip(DINNER_YS, ("sums: rice", "passes: sauce"), (30, 12), strict=True):
-        board.write(DINNER_X - 6, y, name, 0.75, at="right")
-        board.box(DINNER_X, y - 9, 3 * minutes, 18, str(minutes), 0.75)
-    end = DINNER_X + 3 * 30
-    board.line((end, DINNER_YS[0] - 16), (end, DINNER_YS[1] + 16), width=3.2)
-    board.write(end, DINNER_YS[1] + 30, "dinner", 0.75, at="right")
+    for y, name, minutes in zip(DINNER_YS, ("rice: sums", "sauce: passes"), (30, 12), strict=True):
+        board.write(DINNER_X, y - 28, name, 0.85, at="left")
+        board.box(DINNER_X, y - 16, MINUTE * minutes, 32, str(minutes), 0.9)
+    end = DINNER_X + MINUTE * 30
+    board.line((end, DINNER_YS[0] - 28), (end, DINNER_YS[1] + 46), width=3.2)
+    board.write(end - 10, DINNER_YS[1] + 40, "dinner", 0.9, at="right")

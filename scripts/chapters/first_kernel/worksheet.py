@@ -1,4 +1,4 @@
-"""Chapter 5: who a program is, its row with and without a mistake, a mask, what memory takes, and two at once."""
+"""Chapter 5: who a program is, its row with and without a mistake, a mask, what memory takes, a sum, and two at once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def worksheet(rng: random.Random) -> Worksheet | None:
             ]
             for number in programs
         ],
-        questions=[*row, *vectors(rng), pairs(rng), at_once(rng)],
+        questions=[*row, *vectors(rng), pairs(rng), threads(rng), at_once(rng)],
     )
 
 
@@ -120,6 +120,21 @@ def pairs(rng: random.Random) -> tuple[str, str]:
     return ask, (
         f"{texts} · {heads} · {words} · {words} = {count / 1e6:g} million; 2 · {head_dim} · 2 = {each} bytes, "
         f"{gigabytes:g} GB; {gigabytes:g} / {speed}, about {milliseconds:.1f} ms of {kernel}, so it isn't"
+    )
+
+
+def threads(rng: random.Random) -> tuple[str, str]:
+    """How a program of another size than the board's adds up, and why it waits."""
+    warps, lanes = rng.choice((2, 8, 16)), worked.LANES
+    count = warps * lanes
+    ask = (
+        f"A program has {warps} warps of {lanes} threads. How many threads is that? Each holds a number, and all are to "
+        "be added up. How many shuffles fold a warp's numbers to one? How many sums go into shared memory, and how many "
+        "shuffles fold these? Why does a warp have to wait, and how often?"
+    )
+    return ask, (
+        f"{warps} · {lanes} = {count}; {count.bit_length() - warps.bit_length()}; {warps}; {warps.bit_length() - 1}; "
+        "until all sums are in, and until the result is there: 2 times"
     )
 
 

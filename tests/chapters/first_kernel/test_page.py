@@ -4,7 +4,6 @@ import re
 from math import inf
 
 import pytest
-from triton import cdiv
 
 from kernels.bench.hardware import H200
 from scripts import records
@@ -45,17 +44,6 @@ def test_padding_with_zero_gives_a_share_away():
     assert f"padded with 0: {parts[1][-1]} % for a word" in labels
     widths = [float(wide) for wide in re.findall(r'width="([\d.]+)" height="30"', drawn)]
     assert [wide / 3.48 for wide in widths] == [pytest.approx(share) for share in [*parts[0][:-1], *parts[1]]]
-
-
-@pytest.mark.parametrize("drawing", ["mask", "mask-wide"])
-def test_the_drawn_vector_is_as_long_as_the_mask_says(drawing):
-    labels, count = drawing_text(f"first-kernel-{drawing}"), [worked.mask_true_count(program) for program in range(3)]
-    assert cdiv(worked.LENGTH, worked.BLOCK) == 3 and "program 2" in labels
-    assert joined(*(program * worked.BLOCK for program in range(3)), worked.LENGTH) in labels
-    assert count[:2] == [worked.BLOCK] * 2
-    assert joined(count[2], worked.BLOCK - count[2], worked.BLOCK, worked.BLOCK) in labels
-    widths = [float(wide) for wide in re.findall(r"h([\d.]+)v30h-", source(drawing))]
-    assert [wide / widths[0] for wide in widths] == pytest.approx([n / count[0] for n in count], abs=0.01)
 
 
 @pytest.mark.parametrize("drawing", ["flat-memory", "flat-memory-wide"])

@@ -19,7 +19,7 @@ def test_the_key_is_right(seed):
         program, word, head, text = map(int, row)
         assert programs[text, head, word] == program
     assert len({row[3] for row in sheet.rows}) == len(sheet.rows)  # one of each text
-    (ask, row), (given, found), (_, padded), added, memory, at_once = sheet.questions
+    (ask, row), (given, found), (_, padded), added, memory, threads, at_once = sheet.questions
     terms, _, shares = found.partition("; ")
     query, keys = ask.split("keys")
     q, k, v = (torch.tensor(pairs(text), dtype=torch.float64) for text in (query, keys, given))
@@ -40,6 +40,7 @@ def test_the_key_is_right(seed):
     blocks = torch.arange(length).split(block)
     assert length != worked.LENGTH and numbers(added[1]) == [len(blocks), len(blocks[-1]), block - len(blocks[-1])]
     check_memory(*memory)
+    check_threads(*threads)
     sums, passes = (int(number) for number in numbers(at_once[0]))
     assert numbers(at_once[1]) == [max(sums, passes), sums, passes, sums / 2, max(sums / 2, passes)]
     assert sums > passes > sums / 2, "the passes decide once the sums take half as long"
@@ -54,6 +55,17 @@ def check_memory(ask, answer):
     exactly = [texts, heads, words, words, count / 1e6, 2, head_dim, 2, loaded, found, found, speed]
     assert numbers(answer) == pytest.approx([*exactly, round(found / speed, 1), kernel])
     assert kernel > 5 * found / speed, "it isn't memory"
+
+
+def check_threads(ask, answer):
+    """Folding to halves, one by one."""
+
+    def folds(count):
+        return 0 if count == 1 else 1 + folds(count // 2)
+
+    warps, lanes = map(int, numbers(ask)[:2])
+    assert warps != worked.WARPS and lanes == worked.LANES
+    assert numbers(answer) == [warps, lanes, warps * lanes, folds(lanes), warps, folds(warps), 2]
 
 
 def check_sum(text, scores):
