@@ -108,7 +108,7 @@ function picture(state, set, { width, elapsed }) {
     });
     const tracks = times.map((_, row) => {
       const begun = paper || row <= Math.max(step, waits);
-      return rect(0, row * ROW + TOP, wide, BAR, "track", begun ? 1 : 0.5);
+      return begun ? rect(0, row * ROW + TOP, wide, BAR, "track") : nothing;
     });
     return [tracks, path(`M${x(times[0])} ${TOP}V${HEIGHT}`, "ink thin"), rows];
   };
@@ -138,7 +138,7 @@ export default {
   title: "The kernel with parts left out",
   initial, picture, says,
   lastStep: () => LAST,
-  next: ({ step }) => `Leave out ${ROWS[step + 1][0]}`,
+  next: ({ step }) => `Without ${ROWS[step + 1][0]}`,
   again: () => ["Again", { step: 0, guesses: initial.guesses }],
   meanwhile: () => "What stays does what it did before.",
   duration: lasts,

@@ -1,5 +1,5 @@
 // A program multiplies a query with a key, one step for all threads, and adds up, for which they have to talk.
-import { nothing } from "lit-html";
+import { nothing, svg } from "lit-html";
 import { parseNumbers } from "./controls.js";
 import { clamp, group, path, rect, stage, text } from "./strokes.js";
 
@@ -26,7 +26,7 @@ const BANDS = [
 
 /** @typedef {typeof initial} State */
 /** How much is there of what a step draws between two heights. @typedef {(step: number, from: number, to: number) => number} There */
-/** @typedef {ReturnType<typeof columns> & {there: There}} Ground */
+/** @typedef {ReturnType<typeof columns> & {there: There, write: (x: number, y: number, look: string, words: unknown) => unknown}} Ground what is to come has no words */
 
 /** Who gets a thread’s number, and whose it gets. @param {number} thread @param {number} away */
 const partner = (thread, away) => thread ^ away;
@@ -47,10 +47,10 @@ function compute(state) {
 
 /** Where the threads are, the middle of each at x. @param {number} wide */
 function columns(wide) {
-  const [left, gap] = wide < 600 ? [100, 12] : [150, 28];
+  const [left, gap] = wide < 600 ? [100, 12] : [176, 28];
   const column = Math.min(wide < 700 ? 38 : 104, (wide - left - gap) / THREADS.length);
   const x = (/** @type {number} */ thread) => left + (thread + 0.5) * column + (thread < LANES ? 0 : gap);
-  return { wide, left, right: left + THREADS.length * column + gap, column, x };
+  return { wide, words: wide < 600 ? "small" : "label", left, right: left + THREADS.length * column + gap, column, x };
 }
 
 /** @param {Ground} on @param {number} step @param {[number, number]} from @param {[number, number]} to */
@@ -60,17 +60,17 @@ function drawLine(on, step, [x, y], [right, foot], look = "soft thin") {
 }
 
 /** A score is rose, what leads to it grey. @param {Ground} on @param {number} thread @param {number} y @param {number} number @param {string} look */
-function drawCell({ x, column }, thread, y, number, look) {
+function drawCell({ x, column, write }, thread, y, number, look) {
   return [
     ["paper", `${look} tint`].map((each) => rect(x(thread) - column / 2 + 1, y, column - 2, CELL, each)),
-    text(x(thread), y + CELL - 4, `label strong middle ${look}`, number),
+    write(x(thread), y + CELL - 4, `label strong middle ${look}`, number),
   ];
 }
 
 /** @param {Ground} on @param {number} step @param {number} y @param {string} name @param {number[]} numbers */
 function drawRow(on, step, y, name, numbers, look = "ink") {
   const cells = numbers.map((number, thread) => drawCell(on, thread, y, number, look));
-  return group(on.there(step, y, y + CELL), text(0, y + CELL - 5, `small ${look}`, name), cells);
+  return group(on.there(step, y, y + CELL), on.write(0, y + CELL - 5, `${on.words} ${look}`, name), cells);
 }
 
 /** Each thread keeps its number, and hands it to its partner. @param {Ground} on @param {number} i @param {number[]} sums */
@@ -85,14 +85,14 @@ function drawShuffle(on, i, sums) {
 function drawMemory(on, step, top, numbers, look = "ink", wait = "for both") {
   const [{ wide, left, right, x, there }, dashed] = [on, top + BARRIER];
   const memory = [
-    text(0, top + CELL - 5, "small ink", "shared memory"),
+    on.write(0, top + CELL - 5, `${on.words} ink`, "shared memory"),
     rect(left, top, right - left, CELL, "paper"),
     numbers.map((number, i) => drawCell(on, FIRSTS[i], top, number, look)),
     path(`M${left} ${top}H${right}V${top + CELL}H${left}Z`, "ink thin"),
   ];
   const barrier = [
     path(`M${left} ${dashed}H${right}`, "ink dashes thin"),
-    text(0, dashed + 5, "small ink", wide < 600 ? "barrier: wait" : `barrier: wait ${wait}`),
+    on.write(0, dashed + 5, `${on.words} ink`, wide < 600 ? "barrier: wait" : `barrier: wait ${wait}`),
   ];
   return [
     numbers.map((_, i) => drawLine(on, step, [x(FIRSTS[i]), top + WRITE], [x(FIRSTS[i]), top])),
@@ -111,12 +111,6 @@ function drawRead(on, step, top, from, to) {
   ];
 }
 
-/** Cells that wait for their numbers. @type {[number, number[]][]} */
-const GHOSTS = [
-  ...[PRODUCT, ...SHUFFLED, AGAIN + READ].map((y) => /** @type {[number, number[]]} */ ([y, THREADS])),
-  [MEMORY, FIRSTS], [MEMORY + READ, [0]], [AGAIN, [0]],
-];
-
 /** @param {State} state @param {unknown} _ @param {import("./frame.js").Canvas} canvas */
 function picture(state, _, { width, elapsed }) {
   const { query, key, products, shuffled, sums, score } = compute(state);
@@ -127,20 +121,13 @@ function picture(state, _, { width, elapsed }) {
       if (paper || step !== state.step || !step) return Number(paper || step <= state.step);
       return clamp(0, (top + (foot - top) * Math.min(1, elapsed / PACE) - from) / (to - from), 1);
     };
-    const on = { ...columns(wide), there };
+    /** @type {Ground} */
+    const on = { ...columns(wide), there, write: text };
     const { x, column, right } = on;
+    const [last, now] = [BANDS[Math.max(0, state.step - 1)][1] || KEY + CELL, BANDS[state.step][1] || KEY + CELL];
+    const foot = paper ? HEIGHT - 4 : last + (now - last) * Math.min(1, elapsed / PACE); // a warp reaches as far as what’s drawn in it
     const small = ["drawn small: really", `${WARPS} warps of ${WARP}`]; // a sentence says it, but not on paper
-    return [
-      FIRSTS.map((first, warp) => [
-        rect(x(first) - column / 2, 0, LANES * column, HEIGHT, "track"),
-        text(x(first + LANES / 2) - column / 2, 14, "small ink strong middle", `warp ${warp}`),
-      ]),
-      GHOSTS.map(([y, threads]) => threads.map((thread) => rect(x(thread) - column / 2 + 1, y, column - 2, CELL, "paper", 0.6))),
-      text(0, 31, "small soft", "thread"),
-      THREADS.map((thread) => text(x(thread), 31, "small soft middle", thread)),
-      paper ? small.map((words, i) => text(right + 16, 14 + 17 * i, "small soft", words)) : nothing,
-      drawRow(on, 0, QUERY, "query", query, "query"),
-      drawRow(on, 0, KEY, "× key", key, "key"),
+    const rows = (/** @type {Ground} */ on) => [
       drawRow(on, 1, PRODUCT, "= product", products),
       shuffled.map((numbers, i) => drawShuffle(on, i, numbers)),
       drawMemory(on, 4, MEMORY, sums),
@@ -149,6 +136,19 @@ function picture(state, _, { width, elapsed }) {
       drawMemory(on, 6, AGAIN, [score], "rose", "again"),
       drawRead(on, 6, AGAIN, [0], THREADS),
       drawRow(on, 6, AGAIN + READ, "read by all", THREADS.map(() => score), "rose"),
+    ];
+    return [
+      FIRSTS.map((first, warp) => [
+        rect(x(first) - column / 2, 0, LANES * column, foot + 4, "track"),
+        text(x(first + LANES / 2) - column / 2, 14, `${on.words} ink strong middle`, `warp ${warp}`),
+      ]),
+      text(0, 31, `${on.words} soft`, "thread"),
+      THREADS.map((thread) => text(x(thread), 31, `${on.words} soft middle`, thread)),
+      paper ? small.map((words, i) => text(right + 16, 14 + 17 * i, "small soft", words)) : nothing,
+      drawRow(on, 0, QUERY, "query", query, "query"),
+      drawRow(on, 0, KEY, "× key", key, "key"),
+      paper ? nothing : svg`<g class="ghost">${rows({ ...on, there: () => 1, write: () => nothing })}</g>`,
+      rows(on),
     ];
   };
   const known = [products, ...shuffled, sums, [score], THREADS.map(() => score)].slice(0, state.step);

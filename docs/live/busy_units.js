@@ -1,11 +1,11 @@
-// An SM and its units, each a vessel that's as full as the unit is busy: the reader presses a suspect and drags the warps.
+// An SM and its units, each a vessel that's as full as the unit is busy: the reader drags the warps, and another unit is the fullest.
 import { html, nothing, svg } from "lit-html";
 import { grip, oneOf, parseNumbers, pluralize } from "./controls.js";
 import { path, rect, stage, text } from "./strokes.js";
 
-// Of a pair with 1, 2, 4 and 8 warps: its clocks, and in how many per cent of them each unit is busy; tried: the newest last.
+// Of a pair with 1, 2, 4 and 8 warps: its clocks, and in how many per cent of them each unit is busy.
 const initial = {
-  warps: 4, tried: "", clocks: "56 78 124 236",
+  warps: 4, clocks: "56 78 124 236",
   schedulers: "75 77 73 67", fp32: "19 19 19 20", alu: "93 75 55 39", lsu: "21 57 78 85", path: "25 71 87 90",
 };
 const WARPS = [1, 2, 4, 8];
@@ -33,8 +33,7 @@ function read(state) {
   const clocks = numbers("Clocks", state.clocks);
   const busy = /** @type {Record<Unit, number>} */ (Object.fromEntries(ALL.map((unit) => [unit, numbers(UNITS[unit][0], state[unit])[column]])));
   const fullest = ALL.reduce((most, unit) => (busy[unit] > busy[most] ? unit : most));
-  const tried = state.tried.split(",").filter(Boolean).map((unit) => /** @type {Unit} */ (oneOf("Tried", unit, ALL)));
-  return { column, clocks, busy, fullest, tried };
+  return { column, clocks, busy, fullest };
 }
 
 /** Where each vessel stands: on a phone three, and two below them. @param {number} width */
@@ -68,24 +67,21 @@ function drawRail(width, column, paper) {
 
 /** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
 function picture(state, set, { width }) {
-  const { column, clocks, busy, fullest, tried } = read(state);
+  const { column, clocks, busy, fullest } = read(state);
   const draw = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) => {
     const narrow = wide < WIDE;
     const vessels = places(wide).map(({ unit, x, y, wide: across, high }) => {
       const [name, does, briefly] = UNITS[unit];
-      const there = paper || tried.includes(unit);
-      const level = there ? (high * busy[unit]) / 100 : 0;
+      const level = (high * busy[unit]) / 100;
       const [at, look] = level > 30 ? [23, "paper"] : [-8, "ink"];
       const colour = unit === fullest ? "violet" : "soft";
       return [
-        text(x, y - 27, `label strong ${there && unit === fullest ? "violet" : "ink"}`, name),
+        text(x, y - 27, `label strong ${unit === fullest ? "violet" : "ink"}`, name),
         text(x, y - 9, `${narrow ? "small" : "label"} soft`, narrow ? briefly : does),
         rect(x, y, across, high, "track"),
         rect(x, y + high - level, across, level, `${colour} moves`),
         path(`M${x} ${y}V${y + high}H${x + across}V${y}`, "ink thin"),
-        there
-          ? text(x + 12, y + high - level + at, `label strong moves ${look}`, `${Math.round(busy[unit])} %`)
-          : text(x + across / 2, y + high / 2 + 7, "question soft middle", "?"),
+        text(x + 12, y + high - level + at, `label strong moves ${look}`, `${Math.round(busy[unit])} %`),
       ];
     });
     const [foot, time, most] = [FEET[Number(!narrow)], clocks[column], Math.max(...clocks)];
@@ -102,34 +98,24 @@ function picture(state, set, { width }) {
     ];
   };
   const place = { from: stop(width, 0), to: stop(width, WARPS.length - 1), y: HEAD / 2 };
-  const change = (/** @type {number} */ i) => set({ warps: WARPS[i], tried: ALL.join(",") });
+  const change = (/** @type {number} */ i) => set({ warps: WARPS[i] });
   const hold = grip("Warps of a program", column, change, { min: 0, max: WARPS.length - 1, inWords: String(state.warps) }, place);
-  const spots = places(width).map(({ unit, x, y, wide, high }) => {
-    const press = () => set({ tried: [...tried.filter((other) => other !== unit), unit].join(",") });
-    return html`<button type="button" class="hb-live__spot" aria-label=${UNITS[unit][0]} style="left: ${x}px; top: ${y}px; width: ${wide}px; height: ${high}px" @click=${press}></button>`;
-  });
-  const known = tried.map((unit) => `; ${UNITS[unit][0]} busy ${Math.round(busy[unit])} %`).join("");
-  const label = `An SM with five units, and programs of ${state.warps} warps: a pair takes ${Math.round(clocks[column])} clocks${known}.`;
-  return html`<div class="hb-live__grips">${stage(width, label, draw, HEIGHTS)}${width ? [hold, spots] : nothing}</div>`;
+  const known = ALL.map((unit) => `${UNITS[unit][0]} busy ${Math.round(busy[unit])} %`).join(", ");
+  const label = `An SM with five units, and programs of ${state.warps} warps: a pair takes ${Math.round(clocks[column])} clocks, ${known}.`;
+  return html`<div class="hb-live__grips">${stage(width, label, draw, HEIGHTS)}${width ? hold : nothing}</div>`;
 }
 
-/** @param {State} state @param {State} previous */
-function says(state, previous) {
-  const { column, clocks, busy, fullest, tried } = read(state);
-  const newest = tried.at(-1);
-  const [name] = UNITS[fullest];
-  const per = (/** @type {Unit} */ unit) => `${Math.round(busy[unit])} %`;
-  if (!newest) return "All five work at once. Press the one that you suspect.";
-  if (state.warps !== initial.warps || previous.warps !== state.warps) {
-    const [now, before] = [clocks[column], clocks[WARPS.indexOf(initial.warps)]].map(Math.round);
-    return `With ${pluralize(state.warps, "warp")} it’s the ${name}, at ${per(fullest)}. A pair takes ${now} clocks${now === before ? "" : `; with four it’s ${before}`}.`;
-  }
-  if (newest === fullest) return `${per(newest)} of the time: nothing is busier. Now drag to one warp. Is it still?`;
-  return `${UNITS[newest][0]}: busy for ${per(newest)} of the time. Is another one busier?`;
+/** @param {State} state */
+function says(state) {
+  const { column, clocks, busy, fullest } = read(state);
+  const [now, before] = [clocks[column], clocks[WARPS.indexOf(initial.warps)]].map(Math.round);
+  const found = `the ${UNITS[fullest][0]}, busy for ${Math.round(busy[fullest])} % of the time`;
+  if (state.warps === initial.warps) return `All five work at once. The fullest is ${found}. Drag to one warp: is it still?`;
+  return `With ${pluralize(state.warps, "warp")}, it’s ${found}. A pair takes ${now} clocks; with four it’s ${before}.`;
 }
 
 /** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "Which unit is busy", initial, picture, says,
-  done: (state) => { const { fullest, tried } = read(state); return tried.includes(fullest); },
+  done: ({ warps }) => warps !== initial.warps,
 };

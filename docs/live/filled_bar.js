@@ -1,86 +1,93 @@
-// The bar from the chapter's first picture: what was worked out is dashed, and the reader fills it with what was measured.
-import { html, svg } from "lit-html";
+// The bar from the chapter's first picture: what was worked out is dashed, and the reader pulls in what was measured.
+import { html, nothing, svg } from "lit-html";
 import { NAMES, cuts, times } from "./where_time_goes.model.js";
-import { oneOf } from "./controls.js";
+import { grip, requireInteger } from "./controls.js";
 import { path, rect, stage, text } from "./strokes.js";
 
-// In milliseconds and TB/s; passes and sums: of the kernel without the other, in FP16; tried: which of these, the newest last.
-const initial = { kernel: 64.1, pytorch: 0.545, l2: 8.47, passes: 34.7, sums: 63.7, tried: "" };
+// In milliseconds and TB/s; passes and sums: of the kernel without the other, in FP16; and how far each is pulled in.
+const initial = { kernel: 64.1, pytorch: 0.545, l2: 8.47, passes: 34.7, sums: 63.7, passesTo: 0, sumsTo: 0 };
 const PARTS = /** @type {("passes" | "sums")[]} */ (["passes", "sums"]);
-const [NAME, LANE, GAP, EDGE] = [28, 34, 8, 1.5]; // pixels: above the bar, of a lane, around it, and half the bar's line
+const [NAME, LANE, GAP, EDGE, KNOB] = [28, 28, 8, 1.5, 10]; // pixels: above the bar, of a lane, around it, half the bar's line, a knob's radius
 const HIGH = 4 * (LANE + GAP) + GAP + 4 * EDGE;
+const FROM = 2 * EDGE; // the inside of the bar
+const PULL = FROM + KNOB; // where a knob waits
 
 /** @typedef {typeof initial} State */
 
-/** @param {State} state */
-const tried = ({ tried }) => tried.split(",").filter(Boolean).map((name) => oneOf("Tried", name, PARTS));
 const ms = (/** @type {number} */ time) => `${Math.round(time)} ms`;
+const lane = (/** @type {number} */ i) => NAME + FROM + GAP + i * (LANE + GAP);
+/** How far both are pulled in, and how far they go. @param {State} state */
+const pulled = (state) => PARTS.map((part) => {
+  const most = Math.round(state[part]);
+  return { part, to: requireInteger(part, state[`${part}To`], 0, most), most, time: state[part] };
+});
 
-/** @param {State} state @param {string[]} tried @param {number} width */
-function draw(state, tried, width) {
-  const scale = (width - 4 * EDGE) / state.kernel;
-  const [from, inside] = [2 * EDGE, HIGH - 4 * EDGE];
-  const lane = (/** @type {number} */ i) => NAME + from + GAP + i * (LANE + GAP);
+/** @param {State} state @param {number} width @param {boolean} paper */
+function draw(state, width, paper) {
+  const [scale, inside] = [(width - 4 * EDGE) / state.kernel, HIGH - 4 * EDGE];
+  const [passes, sums] = pulled(state).map(({ part, to, most, time }, i) => {
+    const whole = paper || to === most;
+    const end = whole ? FROM + time * scale : to * scale;
+    const name = width < 340 ? part : `loads + ${part}`;
+    const words = whole ? svg`${name} <tspan class="strong">${ms(time)}</tspan>` : to ? ms(to) : `drag: ${part}`;
+    const room = whole ? 8.2 * name.length + 62 : 90; // that the words take
+    return { i: i + 2, end: whole || to ? end : 0, whole, words, room, knob: Math.max(PULL, whole ? end - KNOB : end) };
+  });
   const worked = Object.entries(times(state.l2));
-  const [passes, sums] = PARTS.map((part) => (tried.includes(part) ? state[part] * scale : 0));
-  const known = Math.max(...worked.map(([, time]) => time * scale), passes, sums);
-  const open = Number(!sums);
-  const name = (/** @type {string} */ part, /** @type {number} */ time) => svg`${NAMES[part] ?? part} <tspan class="strong">${ms(time)}</tspan>`;
+  const under = (/** @type {number} */ x) => (sums.end > x ? ["paper", ""] : ["ink", "tinted halo"]); // on the sums, or on the bar
+  const known = Math.max(...worked.map(([, time]) => FROM + time * scale), passes.end);
   return [
     text(0, NAME - 12, "ink", svg`this kernel <tspan class="soft">${ms(state.kernel)}</tspan>`),
     rect(EDGE, NAME + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "violet empty"),
-    path(cuts(state.pytorch, state.kernel, width, NAME + from, NAME + from + inside, width < 600), "violet thin moves", 0.5 * open),
-    rect(from, NAME + from, known, inside, "known moves"),
-    text(width - 20, NAME + HIGH / 2 - 12, "riddle violet tinted halo moves end", "What else?", open),
+    path(cuts(state.pytorch, state.kernel, width, NAME + FROM, NAME + FROM + inside, width < 600), "violet thin", sums.whole ? 0 : 0.5),
+    rect(FROM, NAME + FROM, known - FROM, inside, "known"),
+    rect(FROM, NAME + FROM, Math.max(0, sums.end - FROM), inside, "violet"),
+    text(width - 20, NAME + 62, "riddle violet tinted halo end", "What else?", Number(sums.end < 0.6 * width)),
     worked.map(([part, time], i) => {
-      const y = lane(i);
+      const end = FROM + time * scale;
       return [
-        rect(from, y, time * scale, LANE, "ink hollow moves"),
-        text(from + time * scale + 10, y + LANE / 2 + 6, "ink tinted halo moves", name(part, time)),
+        rect(FROM, lane(i), time * scale, LANE, `${under(end)[0]} hollow`),
+        text(end + 10, lane(i) + 20, under(end + 160).join(" "), svg`${NAMES[part]} <tspan class="strong">${ms(time)}</tspan>`),
       ];
     }),
-    [passes, sums].map((end, i) => [
-      rect(from, lane(2 + i), end, LANE, i ? "violet moves" : "soft moves"),
-      text(from + 12, lane(2 + i) + LANE / 2 + 6, "paper moves", name(`loads + ${PARTS[i]}`, state[PARTS[i]]), Number(end > 0)),
-    ]),
+    rect(FROM, lane(2), Math.max(0, passes.end - FROM), LANE, sums.end > FROM ? "known" : "soft"),
+    [passes, sums].map(({ i, end, whole, words, room, knob }) => {
+      const inner = end > room;
+      const on = inner ? (i === 2 && sums.end > FROM ? "ink" : "paper") : under(end + room).join(" ");
+      return [
+        text(inner ? FROM + 12 : Math.max(knob, end) + 2 * KNOB, lane(i) + 20, on, words),
+        paper || whole ? nothing : svg`<circle class="ink knob" cx=${knob} cy=${lane(i) + LANE / 2} r=${KNOB} />`,
+      ];
+    }),
   ];
 }
 
 /** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
 function picture(state, set, { width }) {
   const { memory, multiplying } = times(state.l2);
-  const measured = tried(state).map((part) => `; measured: loads and ${part} ${ms(state[/** @type {"passes" | "sums"} */ (part)])}`);
+  const measured = pulled(state).filter(({ to, most }) => to === most).map(({ part, time }) => `; measured: loads and ${part} ${ms(time)}`);
   const label = `A bar, this kernel’s ${ms(state.kernel)}. In it, worked out: ${NAMES.memory} ${ms(memory)}, multiplying ${ms(multiplying)}${measured.join("")}.`;
-  const drawn = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) =>
-    draw(state, paper ? PARTS : tried(state), wide);
-  return stage(width, label, drawn, [NAME + HIGH, NAME + HIGH]);
-}
-
-/** @param {State} state @param {(change: Partial<State>) => void} set */
-function primary(state, set) {
-  const now = tried(state);
-  const buttons = PARTS.map((part) => {
-    const press = () => set({ tried: [...now.filter((other) => other !== part), part].join(",") });
-    return html`<button type="button" class="hb-live__main" @click=${press}>${part === "sums" ? "Sums" : "Passes"}</button>`;
+  const scale = (width - 4 * EDGE) / state.kernel;
+  const holds = pulled(state).map(({ part, to, most, time }, i) => {
+    const place = { from: PULL, to: FROM + time * scale - KNOB, y: lane(i + 2) + LANE / 2 };
+    return grip(`How far the ${part} go`, to, (to) => set({ [`${part}To`]: to }), { min: 0, max: most, inWords: ms(to) }, place);
   });
-  return html`<div class="hb-live__suspects" role="group" aria-label="What fills it?">${buttons}</div>`;
+  const drawn = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) => draw(state, wide, paper);
+  return html`<div class="hb-live__grips">${stage(width, label, drawn, [NAME + HIGH, NAME + HIGH])}${width ? holds : nothing}</div>`;
 }
 
 /** @param {State} state */
 function says(state) {
-  const [whole, now] = [ms(state.kernel), tried(state)];
-  switch (now.at(-1)) {
-    case "passes":
-      return `Loads and passes alone: ${ms(state.passes)} of ${whole}.${now.length > 1 ? " They hide behind the sums." : ""}`;
-    case "sums":
-      return `Loads and sums alone: ${ms(state.sums)} of ${whole}. They fill it.`;
-    default:
-      return "Two are left. Which one fills it?";
-  }
+  const [passes, sums] = pulled(state).map(({ to, most }) => to === most);
+  const whole = ms(state.kernel);
+  if (passes && sums) return "The sums fill the bar, and all the others are hidden in them.";
+  if (passes) return `Loads and passes: ${ms(state.passes)} of ${whole}, and no further. And the sums?`;
+  if (sums) return `Loads and sums: ${ms(state.sums)} of ${whole}. They fill it. And the passes?`;
+  return "Two are left. Pull each into the bar, as far as it goes.";
 }
 
 /** @type {import("./frame.js").Piece<State>} */
 export default {
-  title: "What fills the bar", initial, picture, primary, says,
-  done: (state) => tried(state).length === PARTS.length,
+  title: "What fills the bar", initial, picture, says,
+  done: (state) => pulled(state).every(({ to, most }) => to === most),
 };

@@ -9,7 +9,7 @@ const TASTES = /** @type {("spicy" | "smoky")[]} */ (["spicy", "smoky"]);
 /** Of each jar: its name, its label and what's in it. @type {[string, number[], number[]][]} */
 const JARS = [["cayenne", [1, 0], [10, 0]], ["paprika", [0, 1], [0, 10]], ["chipotle", [1, 1], [5, 5]]];
 const [MOST, STEP] = [3, 0.5]; // of a taste
-const [ORIGIN, UNIT, KNOB, ROOM] = [[12, 124], 34, 10, 12]; // pixels: where nothing is craved, from there to 1, a knob’s radius, what’s held around it
+const [ORIGIN, UNIT, KNOB, ROOM] = [[66, 118], 34, 10, 12]; // pixels: where nothing is craved, from there to 1, a knob’s radius, what’s held around it
 const [JAR, SHELF, SCORE, SHARE, POUR, BOWL] = [26, 124, 158, 190, 200, 272]; // from a jar’s lid down to the bowl’s rim
 const [DEEP, LOW] = [62, 142]; // the bowl; how much lower all that is on a phone, where the craving is above it
 const HEIGHT = BOWL + DEEP + 2;
@@ -61,7 +61,11 @@ function drawCraving(state, paper) {
     path(`M${left} ${end[1] - 8}V${foot}H${end[0] + 8}`, "soft thin"),
     text(left + 6, end[1] - 8, "label soft", "smoky"),
     text(end[0] + 14, foot + 5, "label soft", "spicy"),
-    JARS.map(([, label]) => svg`<circle class="fill key" cx=${at(label)[0]} cy=${at(label)[1]} r="4.5" />`),
+    JARS.map(([name, label], i) => {
+      const [x, y] = at(label);
+      const [away, down, side] = [[0, 19, "middle"], [-9, 5, "end"], [15, 5, ""]][i]; // below its point, left, and right of it
+      return [svg`<circle class="fill key" cx=${x} cy=${y} r="4.5" />`, text(x + Number(away), y + Number(down), `small key point ${side}`, name)];
+    }),
     path(`M${left} ${foot}L${x} ${y}`, "query"),
     svg`<circle class="query ${paper ? "fill" : "knob"}" cx=${x} cy=${y} r=${paper ? 5 : KNOB} />`,
     text(end[0] + 14, end[1] + 18, "label query", "my craving"),
@@ -136,7 +140,7 @@ function picture(state, set, { width }) {
 /** @param {State} state */
 function says(state) {
   const { scores, shares } = mix(state);
-  if (TASTES.every((taste) => state[taste] === initial[taste])) return "Drag what you crave. (The points are the three labels.)";
+  if (TASTES.every((taste) => state[taste] === initial[taste])) return "Drag what you crave, and watch the recipe.";
   const best = JARS.filter((_, i) => scores[i] === Math.max(...scores)).map(([name]) => name);
   const share = percent(Math.max(...shares));
   if (best.length === JARS.length) return "You crave nothing, so all three fit equally well: a third of each.";

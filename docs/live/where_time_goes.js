@@ -7,10 +7,10 @@ import { path, rect, stage, text } from "./strokes.js";
 // In milliseconds and TB/s, as measured; guess: in milliseconds, 0 before there is one; shown: whether the suspects are.
 const initial = { kernel: 63.9, pytorch: 0.545, l2: 8.47, guess: 0, shown: false };
 const [LANE, GAP, KNOB] = [28, 8, 10]; // the kernel's bar has two lanes, and this around them; a knob's radius
-const HIGH = 2 * LANE + 3 * GAP; // of both bars
+const [LOW, HIGH] = [24, 2 * LANE + 3 * GAP]; // of PyTorch's bar, and of the kernel's
 const NAME = 28; // above each bar
-const TOP = NAME + HIGH + 20 + NAME; // of the kernel's
-const HEIGHT = TOP + HIGH + 10; // with the guess
+const TOP = NAME + LOW + 20 + NAME; // of the kernel's
+const HEIGHT = TOP + HIGH + 28; // with the guess
 const EDGE = 1.5; // half the line around what is empty, in pixels
 const NARROW = 600; // below which a question takes two lines
 
@@ -18,30 +18,40 @@ const NARROW = 600; // below which a question takes two lines
 
 const ms = (/** @type {number} */ time) => `${time.toFixed(time < 1 ? 3 : 1)} ms`;
 const ratio = (/** @type {State} */ { kernel, pytorch }) => `${Math.round(kernel / pytorch)} times as long`;
-/** The guess, of so many milliseconds, and where the knob is. @param {State} state */
+/** The guess, of so many milliseconds. @param {State} state */
 function guessed({ guess, kernel }) {
   const all = Math.round(kernel);
-  return [requireInteger("Guess", guess, 0, all), guess || Math.round(all / 2), all];
+  return [requireInteger("Guess", guess, 0, all), all];
 }
 
-/** What is on each side of the knob. @param {number} x @param {number} width @param {boolean} narrow */
-function drawSides(x, width, narrow) {
-  const write = (/** @type {number} */ middle, /** @type {string[]} */ lines) => {
+/** What is on each side of the knob, and right of it where there’s no room. @param {number} x @param {number} width @param {boolean} narrow @param {boolean} begun */
+function drawSides(x, width, narrow, begun) {
+  const write = (/** @type {number} */ at, /** @type {string[]} */ words, look = "") => {
+    const lines = narrow ? words : [words.join(" ")];
     const y = TOP + HIGH / 2 + 7 - 12 * (lines.length - 1);
-    return lines.map((line, i) => text(middle, y + 24 * i, "question ink tinted halo middle", line));
+    return lines.map((line, i) => text(at, y + 24 * i, `question ink tinted halo ${look}`, line));
   };
-  const sides = [["memory", "and multiplying?"], ["something", "else?"]].map((lines) => (narrow ? lines : [lines.join(" ")]));
-  const rooms = narrow ? [160, 100] : [270, 170];
+  const [suspects, rooms] = [["memory", "and multiplying?"], narrow ? [160, 100] : [270, 170]];
+  if (x < rooms[0]) return write(x + 2 * KNOB, begun ? suspects : ["drag: how much is", "memory and multiplying?"]);
+  const rest = width - x > rooms[1] ? write((width + x + KNOB) / 2, ["something", "else?"], "middle") : nothing;
+  return [write((x - KNOB) / 2, suspects, "middle"), rest];
+}
+
+/** How far the guess reaches, below the bar, and in the end by how much it’s off. @param {number} x @param {number} guess @param {number} off @param {number} width @param {boolean} shown */
+function drawGuess(x, guess, off, width, shown) {
+  const [y, inside] = [TOP + HIGH + 16, width - x < 210];
+  const words = svg`your guess: <tspan class="strong">${guess} ms</tspan>${shown ? `, ${off} off` : ""}`;
   return [
-    x > rooms[0] ? write((x - KNOB) / 2, sides[0]) : nothing,
-    width - x > rooms[1] ? write((width + x + KNOB) / 2, sides[1]) : nothing,
+    path(`M1 ${y}H${x}`, "ink dashes thin"),
+    path(`M1 ${y - 5}v10M${x} ${y - 5}v10`, "ink"),
+    text(x + (inside ? -KNOB : KNOB), y + 5, `label ink halo ${inside ? "end" : ""}`, words),
   ];
 }
 
-/** A line to hold, and once it’s no longer held a mark below the bar. @param {number} x @param {boolean} held */
-const drawGuess = (x, held) => [
-  path(`M${x} ${held ? TOP + 2 * EDGE : TOP + HIGH + 1}V${TOP + HIGH + (held ? -2 * EDGE : 9)}`, "ink"),
-  held ? svg`<circle class="ink knob" cx=${x} cy=${TOP + HIGH / 2} r=${KNOB} />` : nothing,
+/** A line to hold. @param {number} x */
+const drawKnob = (x) => [
+  path(`M${x} ${TOP + 2 * EDGE}V${TOP + HIGH - 2 * EDGE}`, "ink"),
+  svg`<circle class="ink knob" cx=${x} cy=${TOP + HIGH / 2} r=${KNOB} />`,
 ];
 
 /** Where a knob is at the least and at the most. @param {number} width */
@@ -51,9 +61,9 @@ const rail = (width) => ({ from: 2 * EDGE + KNOB, to: width - 2 * EDGE - KNOB })
 function draw(state, width, paper) {
   const { kernel, pytorch, l2 } = state;
   const [scale, narrow, shown] = [width / kernel, width < NARROW, paper || state.shown];
-  const [guess, held, all] = guessed(state);
+  const [guess, all] = guessed(state);
   const { from, to } = rail(width);
-  const end = from + ((held - 1) / (all - 1)) * (to - from);
+  const end = from + (guess / all) * (to - from);
   const filled = Object.entries(times(l2));
   const known = Math.max(...filled.map(([, time]) => time * scale));
   const lanes = filled.map(([name, time], lane) => {
@@ -69,7 +79,8 @@ function draw(state, width, paper) {
     svg`${name} <tspan class="soft">${shown ? ms(time) : ""}</tspan>`;
   return [
     text(0, NAME - 12, "ink", named("three lines of PyTorch", pytorch)),
-    rect(0, NAME, pytorch * scale, HIGH, "ink"),
+    rect(0, NAME, width, LOW, "track"),
+    rect(0, NAME, pytorch * scale, LOW, "ink"),
     text(0, TOP - 12, "ink", named("this kernel", kernel)),
     text(width, TOP - 12, "violet factor end", ratio(state)),
     rect(EDGE, TOP + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "violet empty"),
@@ -77,8 +88,8 @@ function draw(state, width, paper) {
     rect(2 * EDGE, TOP + 2 * EDGE, (shown ? known : end) - 2 * EDGE, HIGH - 4 * EDGE, "known moves"),
     text(x, TOP + HIGH / 2 + (narrow ? 10 : 16), `riddle violet tinted halo moves ${anchor}`, "What else?", Number(shown)),
     lanes,
-    shown ? nothing : drawSides(end, width, narrow),
-    paper || (shown && !guess) ? nothing : drawGuess(end, !shown),
+    shown ? nothing : [drawSides(end, width, narrow, guess > 0), drawKnob(end)],
+    paper || !guess ? nothing : drawGuess(end, guess, Math.abs(guess - Math.round(known / scale)), width, shown),
   ];
 }
 
@@ -89,9 +100,9 @@ function picture(state, set, { width }) {
   const label = `Two bars on one scale: three lines of PyTorch take ${ms(state.pytorch)}, this kernel ${ms(state.kernel)}, ${ratio(state)}.${filled}`;
   const drawn = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) => draw(state, wide, paper);
   const place = { ...rail(width), y: TOP + HIGH / 2 };
-  const [, held, max] = guessed(state);
-  const range = { min: 1, max, inWords: `${held} ms` };
-  const hold = grip("Your guess: memory and multiplying", held, (guess) => set({ guess }), range, place);
+  const [guess, max] = guessed(state);
+  const range = { min: 0, max, inWords: `${guess} ms` };
+  const hold = grip("Your guess: memory and multiplying", guess, (guess) => set({ guess }), range, place);
   return html`<div class="hb-live__grips">${stage(width, label, drawn, [HEIGHT, HEIGHT])}${width && !state.shown ? hold : nothing}</div>`;
 }
 
@@ -103,10 +114,9 @@ function primary({ shown, guess }, set) {
 
 /** @param {State} state */
 function says(state) {
-  const [{ memory, multiplying }, [guess, , all]] = [times(state.l2), guessed(state)];
-  if (!state.shown) return guess ? `You’d say ${guess} ms of ${all}.` : "Drag the knob: how much of the bar is memory and multiplying?";
-  const told = `Memory takes ${Math.round(memory)} ms of ${all}, and multiplying ${Math.round(multiplying)}, both at once.`;
-  return `${told}${guess ? ` You said ${guess}.` : ""} What else is there?`;
+  const [{ memory, multiplying }, [guess, all]] = [times(state.l2), guessed(state)];
+  if (!state.shown) return guess ? `${guess} ms of ${all}: is it that much?` : "Guess first, then look.";
+  return `Memory takes ${Math.round(memory)} ms of ${all}, and multiplying ${Math.round(multiplying)}, both at once. What else is there?`;
 }
 
 /** @type {import("./frame.js").Piece<State>} */

@@ -11,7 +11,7 @@ const gigabytes = (PAIRS * 2 * HEAD_DIM * BYTES) / 1e9;
 const billions = (PAIRS * 2 * HEAD_DIM * 2) / 1e9;
 
 /** What fills a bar, in words. @type {Record<string, string>} */
-export const NAMES = { memory: "memory (L2)", multiplying: "multiplying" };
+export const NAMES = { memory: "memory", multiplying: "multiplying" };
 
 /** In milliseconds. @param {number} l2 terabytes a second */
 export const times = (l2) => ({ memory: gigabytes / l2, multiplying: (billions / OPERATIONS / SMS / GIGAHERTZ) * 1e3 });

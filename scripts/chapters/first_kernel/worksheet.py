@@ -1,4 +1,4 @@
-"""Chapter 5: who a program is, its row with and without a mistake, a mask, what memory takes, a sum, and two at once."""
+"""Chapter 5: who a program is, its row, a mask, what memory takes, a sum, and two at once."""
 
 from __future__ import annotations
 
@@ -128,9 +128,9 @@ def threads(rng: random.Random) -> tuple[str, str]:
     warps, lanes = rng.choice((2, 8, 16)), worked.LANES
     count = warps * lanes
     ask = (
-        f"A program has {warps} warps of {lanes} threads. How many threads is that? Each holds a number, and all are to "
-        "be added up. How many shuffles fold a warp's numbers to one? How many sums go into shared memory, and how many "
-        "shuffles fold these? Why does a warp have to wait, and how often?"
+        f"A program has {warps} warps of {lanes} threads. How many threads is that? Each holds a number, and all are "
+        "to be added up. How many shuffles fold a warp's numbers to one? How many sums go into shared memory, and how "
+        "many shuffles fold these? Why does a warp have to wait, and how often?"
     )
     return ask, (
         f"{warps} · {lanes} = {count}; {count.bit_length() - warps.bit_length()}; {warps}; {warps.bit_length() - 1}; "

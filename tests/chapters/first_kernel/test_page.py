@@ -9,7 +9,6 @@ from kernels.bench.hardware import H200
 from scripts import records
 from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
-from scripts.chapters.first_kernel.figures import busy_units
 from scripts.chapters.first_kernel.figures.doubling import growth
 from scripts.records import ROOT
 from tests.docs.page_text import DRAWINGS, drawing_text
@@ -81,7 +80,7 @@ def test_the_pages_have_what_the_units_work():
             rf"^\| {warps} \| {each} \| {warps} · {lsu // warps} = {lsu} \| 48 \+ \d+ = {alu:.0f} \| {issue[warps]} \|"
         )
         assert re.search(row, notes, re.M)
-        hand = busy_units.by_hand(warps)
+        hand = by_hand(warps)
         longest = max(hand, key=hand.get)
         assert re.search(rf"^\| {warps}(, as before)? \| {longest} \| {hand[longest]:.0f} \| ", page, re.M)
 
@@ -117,15 +116,36 @@ def test_the_sums_are_busiest_in_short_texts_and_the_passes_in_long_ones():
     assert list(busiest.values()) == ["LSU", "LSU", "schedulers", "ALU", "ALU", "ALU"]
 
 
-def test_with_more_warps_the_busiest_unit_is_another_as_the_hand_finds():
-    busiest = []
-    for warps in busy_units.WARPS:
-        (counted, whole), hand = busy_units.counted(warps), busy_units.by_hand(warps)
-        for unit in ("ALU", "schedulers", "LSU"):
-            assert counted[unit] == pytest.approx(hand[unit], rel=0.06), "the outline and the bar coincide"
-        busiest.append(max(counted, key=counted.get))
-        assert whole > counted[busiest[-1]]
-    assert busiest == ["ALU", "schedulers", busy_units.DATA_PATH, busy_units.DATA_PATH]
+def by_hand(warps):
+    """The clocks of a pair for which each unit is busy, worked out."""
+    (compiled,) = plot.rows_with(records.table("how_many_warps", "compiled"), n=worked.SHAPE[-1], warps=warps)
+    alu, lsu = worked.alu_clocks(warps), worked.load_store_clocks(warps)
+    return {"ALU": alu, "schedulers": compiled["all"] * warps / 4, "LSU": lsu}
+
+
+@pytest.mark.parametrize("warps", [1, 2, 4, 8])
+def test_the_profiler_counts_what_the_hand_does_and_no_pair_takes_less(warps):
+    (counted,) = plot.rows_with(records.table("what_limits", "clocks"), n=worked.SHAPE[-1], warps=warps)
+    hand = by_hand(warps)
+    for column, unit in COLUMNS.items():
+        assert counted[column] == pytest.approx(hand[unit], rel=0.06)
+    assert counted["all"] > max(hand.values())
+
+
+def test_the_riddle_is_to_scale_with_the_first_bar():
+    sizes = [tuple(map(float, size)) for size in re.findall(r'width="([\d.]+)" height="([\d.]+)"', source("riddle"))]
+    (whole, _), (memory, _), (multiplying, _) = sizes
+    (l2,) = plot.rows_with(records.table("l2_speed", "sizes"), size=16)
+    (kernel,) = plot.rows_with(
+        records.table("prefill_speed", "forward_128"),
+        form="one_key_attention",
+        n=512,
+        causal=False,
+        direction="forward",
+    )
+    per_millisecond = (whole + 3) / kernel["median"]
+    assert (memory + 5) / per_millisecond == pytest.approx(worked.requested_gigabytes() / l2["speed"], rel=0.02)
+    assert multiplying / per_millisecond == pytest.approx(worked.milliseconds_of_clocks(worked.FP32_CLOCKS), rel=0.03)
 
 
 def test_a_texts_time_grows_by_four_at_first_and_by_more_each_time():

@@ -99,7 +99,6 @@ const calls = {
     const { scores, exponentials, weights, output } = m.run(problem, program, false).slice(-1)[0].held;
     return [scores, exponentials, weights, output];
   },
-  "where_time_goes: totals": (m) => () => [m.gigabytes, m.billions],
   "tile: all": (m) => (size, edge) => {
     const [all, { numbers, perByte }] = [m.tiles(size, edge), m.cost(size, edge)];
     const done = m.fetched(size, edge, all.length);

@@ -13,15 +13,7 @@ def times(l2):
     }
 
 
-@per_case
-def totals():
-    """In billions: bytes that are asked for, and operations."""
-    return [worked.requested_gigabytes(), worked.PAIRS * worked.PAIR_FLOP / 1e9]
-
-
 CHECKS = [
     OracleCheck("where_time_goes: times", times, lambda: [[1], [8.47], [20]], ("[256, 132, 1.98]", "[256, 132, 1.83]"), rel_tol=1e-12,
-        other_mistakes=(("gigabytes / l2", "gigabytes / 8.47"),)),
-    OracleCheck("where_time_goes: totals", totals, lambda: [[]], ("HEAD_DIM * 2)", "HEAD_DIM)"), rel_tol=1e-12,
-        other_mistakes=(("HEAD_DIM * BYTES", "HEAD_DIM"),)),
+        other_mistakes=(("gigabytes / l2", "gigabytes / 8.47"), ("HEAD_DIM * 2)", "HEAD_DIM)"), ("HEAD_DIM * BYTES", "HEAD_DIM"))),
 ]  # fmt: skip

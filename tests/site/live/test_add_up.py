@@ -59,7 +59,9 @@ def test_each_step_adds_its_numbers_its_lines_and_its_barrier(pieces, step, show
 @pytest.mark.parametrize("step", range(1, 7))
 def test_nothing_is_there_before_its_press_and_a_step_goes_from_top_to_bottom(pieces, step):
     before, *during, after = drawing(pieces, step - 1), *(drawing(pieces, step, part=part) for part in (0, 0.5, 1))
-    assert during[0].text == before.text and str(during[0]).count("<path") == str(before).count("<path")
+    assert during[0].text == before.text and str(during[0]).count("<path") == str(before).count(
+        "<path"
+    )
     now = [*held(during[1]).values()]
     assert [*held(before).values()] == now[: len(held(before))] and now == [*held(after).values()][: len(now)]
     score = str(sum(a * b for a, b in zip(*NUMBERS, strict=True)))

@@ -11,42 +11,52 @@ from scripts.chapters.first_kernel import worked
 from tests.site.live.conftest import start_piece
 from tests.site.live.test_pieces import FOLDER, every_width
 from tests.site.live.test_where_time_goes import L2
+from tests.site.live.test_where_time_goes import MEASURED as FIRST_BAR
 
 LEFT_OUT = {row["left_out"]: row["median"] for row in plot.rows_with(records.table("ablation", "times"), n=512)}
 PARTS = {
-    "memory (L2)": worked.PAIRS * worked.PAIR_BYTES / L2["speed"] / 1e9,
+    "memory": worked.PAIRS * worked.PAIR_BYTES / L2["speed"] / 1e9,
     "multiplying": worked.milliseconds_of_clocks(worked.FP32_CLOCKS),
     "passes": LEFT_OUT["sums"],  # and the loads, which are in both
     "sums": LEFT_OUT["passes"],
 }
 MEASURED = {
     "kernel": LEFT_OUT["nothing"],
+    "pytorch": FIRST_BAR["pytorch"],
     "l2": L2["speed"],
     "passes": PARTS["passes"],
     "sums": PARTS["sums"],
 }
 
 
-def drawing(pieces, size: str, tried: str):
-    return BeautifulSoup(pieces.draw_state("filled_bar", {"tried": tried}), "html.parser").select_one(f"svg.{size}")
+FULL = {part: round(PARTS[part]) for part in ("passes", "sums")}
+
+
+def drawing(pieces, size: str, passes: int, sums: int):
+    still = pieces.draw_state("filled_bar", {"passesTo": str(passes), "sumsTo": str(sums)})
+    return BeautifulSoup(still, "html.parser").select_one(f"svg.{size}")
 
 
 @pytest.mark.parametrize("size", ["narrow", "wide", "printed"])
-@pytest.mark.parametrize("tried", ["", "passes", "passes,sums"])
-def test_lanes_are_at_one_scale_and_what_is_measured_comes_when_it_is_pressed(pieces, size, tried):
-    stage = drawing(pieces, size, tried)
-    frame, known, *lanes = [float(bar["width"]) for bar in stage.select("rect")]
-    there = {"printed": 4}.get(size, 2 + len(tried.split(",")) * bool(tried))
-    found = [lane / (frame - 3) * MEASURED["kernel"] for lane in lanes]
-    assert found == pytest.approx([*list(PARTS.values())[:there], *[0] * (4 - there)], rel=0.01)
-    assert known == pytest.approx(max(lanes))
-    shown = [each.text for each in stage.select("text.moves") if each["opacity"] == "1"]
-    names = [f"{'loads + ' * (lane > 1)}{name} {time:.0f} ms" for lane, (name, time) in enumerate(PARTS.items())][
-        :there
-    ]
-    assert shown == (names if there == 4 else ["What else?", *names])
-    (hatch,) = stage.select("path")
-    assert (hatch["opacity"] == "0") == (there == 4)
+@pytest.mark.parametrize("passes", [0, 20, FULL["passes"]])
+@pytest.mark.parametrize("sums", [0, 40, FULL["sums"]])
+def test_lanes_are_at_one_scale_and_what_is_measured_goes_as_far_as_it_was(pieces, size, passes, sums):
+    stage = drawing(pieces, size, passes, sums)
+    frame, known, flood, *lanes = [float(bar["width"]) for bar in stage.select("rect")]
+    to = FULL if size == "printed" else {"passes": passes, "sums": sums}
+    expected = dict(PARTS) | {part: PARTS[part] if to[part] == FULL[part] else to[part] for part in to}
+    widths = dict(zip(("memory", "multiplying", "passes", "sums"), [*lanes, flood], strict=True))
+    milliseconds = {part: wide / (frame - 3) * MEASURED["kernel"] for part, wide in widths.items()}
+    for part, time in expected.items():
+        assert milliseconds[part] == pytest.approx(time, rel=0.01, abs=0.6)  # a knob has half a line
+    assert known == pytest.approx(max(lanes), abs=0.1)
+    texts = [each.text for each in stage.select("text") if each["opacity"] == "1"]
+    for part, time in to.items():
+        whole = time == FULL[part]
+        assert (f"loads + {part} {PARTS[part]:.0f} ms" in texts) == whole
+        assert (f"drag: {part}" in texts) == (time == 0) and (f"{time} ms" in texts) == (0 < time < FULL[part])
+    assert len(stage.select(".knob")) == sum(time < FULL[part] for part, time in to.items())
+    assert ("What else?" in texts) == (to["sums"] < FULL["sums"] and (to["sums"] == 0 or size != "printed" and widths["sums"] < 0.6 * frame))
 
 
 def test_where_no_page_says_what_was_measured_it_is_nearly_the_same():
@@ -56,20 +66,26 @@ def test_where_no_page_says_what_was_measured_it_is_nearly_the_same():
 
 
 @every_width
-def test_pressing_moves_nothing_and_both_end_it(visit, width):
+def test_pulling_moves_no_edge_and_both_end_it(visit, width):
     page = visit("live/#live-filled_bar", width=width)
     page.emulate_media(reduced_motion="reduce")
     piece = start_piece(page, "filled_bar")
-    edges = lambda: [piece.bounding_box(), *(each.bounding_box() for each in piece.get_by_role("button").all())]
-    before = edges()
-    for name, done in (("Sums", 0), ("Passes", 1), ("Sums", 1)):
-        piece.get_by_role("button", name=name).press("Enter")
-        assert edges() == before and page.locator("#live-filled_bar[data-done]").count() == done
+    before, says, done = piece.bounding_box(), piece.locator(".hb-live__says"), "#live-filled_bar[data-done]"
+    for part, to, words, ended in (
+        ("sums", 30, "Two are left.", 0),
+        ("passes", FULL["passes"], "Loads and passes: 35 ms of 64 ms, and no further.", 0),
+        ("sums", FULL["sums"], "The sums fill the bar", 1),
+        ("passes", 0, "Loads and sums: 64 ms of 64 ms. They fill it.", 0),
+        ("passes", FULL["passes"], "The sums fill the bar", 1),
+    ):
+        piece.get_by_role("slider", name=part).fill(str(to))
+        assert says.inner_text().startswith(words) and page.locator(done).count() == ended
+        assert piece.bounding_box() == before
+        outside = piece.locator("svg.stage:visible").evaluate("""(stage) => {
+            const all = stage.getBoundingClientRect();
+            return [...stage.querySelectorAll("text")].map((each) => each.getBoundingClientRect())
+                .filter(({ left, right }) => left < all.left - 3 || right > all.right + 3).length;
+        }""")
+        assert outside == 0
     label = piece.locator("svg.stage:visible").get_attribute("aria-label")
     assert all(f"{part} {time:.0f} ms" in label for part, time in PARTS.items())
-    words = piece.locator("svg.stage:visible").evaluate("""(stage) => {
-        const all = stage.getBoundingClientRect();
-        return [...stage.querySelectorAll("text")].map((each) => each.getBoundingClientRect())
-            .filter(({ left, right }) => left < all.left - 3 || right > all.right + 3).length;
-    }""")
-    assert words == 0

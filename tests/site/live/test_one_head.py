@@ -79,9 +79,20 @@ def test_a_bench_names_what_it_holds_and_one_that_is_done_is_pale(pieces, step, 
     still = BeautifulSoup(pieces.draw_state("one_head", {"step": str(step)}), "html.parser")
     names = re.compile("^(query|key|scores|weights|value|output)$")
     assert len(still.select_one("svg.wide").find_all("text", string=names)) == held
-    pale = still.select("svg.wide g[opacity='0.4']")
+    pale = [each for each in still.select("svg.wide g[opacity='0.4']") if each.find("text", string=names)]
     assert len(pale) == done and all(len(bench.find_all("text", string=names)) == 5 for bench in pale)
     assert len(still.select_one("svg.printed").find_all("text", string=names)) == 3 * 5, "paper keeps it"
+
+
+@pytest.mark.parametrize(("step", "forgotten"), [(7, 0), (8, 2), (14, 2)])
+def test_query_and_key_are_pale_once_the_row_is_whole_and_nothing_says_that_they_make_exponentials(
+    pieces, step, forgotten
+):
+    still = BeautifulSoup(pieces.draw_state("one_head", {"step": str(step)}), "html.parser")
+    names = {each.text for each in still.select("svg.wide text[opacity='0.4']")}
+    signs = [each.text for each in still.select("svg.wide text.middle.soft")]
+    assert names == ({"query", "key"} if forgotten else set())
+    assert signs.count("·") == (0 if forgotten else 1)
 
 
 @pytest.mark.parametrize(("step", "tinted"), [(4, 0), (5, 4), (6, 4), (11, 0)])
@@ -131,23 +142,24 @@ def test_before_it_runs_the_kernel_has_only_the_names_of_its_steps(pieces):
     assert lines == [0, 4, 5] and len(still(0).select(".hb-live__code > li > p")) == 5
 
 
-def test_the_code_is_beside_the_benches_and_on_a_phone_between_picture_and_switch(open_piece):
+def test_the_code_is_beside_the_benches_and_on_a_phone_between_picture_and_button(open_piece):
     for width in (1280, 390):
         piece = open_piece("one_head", width, step=5)
-        picture, button, code, switch = piece.evaluate(  # at one moment: the page may still move to the piece
-            "(piece) => ['picture', 'main', 'code', 'tick'].map((part) => piece.querySelector(`.hb-live__${part}`))"
+        picture, button, code, line, switch = piece.evaluate(  # at one moment: the page may still move to the piece
+            "(piece) => ['picture', 'main', 'code', 'code .open > p', 'tick'].map((part) => piece.querySelector(`.hb-live__${part}`))"
             ".map((part) => part.getBoundingClientRect().toJSON())"
         )
         end = picture["y"] + picture["height"]
         if width == 390:
             assert end <= code["y"] <= end + 24
             end = code["y"] + code["height"]
-            assert 0 <= switch["y"] - end <= 24
-            end = switch["y"] + switch["height"]
         assert 0 <= button["y"] - end <= 24
+        assert switch["height"] >= 44 and abs(switch["x"] + switch["width"] - code["x"] - code["width"]) < 1
         if width > 390:
             bench = piece.locator("svg.stage:visible path").first.bounding_box()
             assert code["x"] > bench["x"] + bench["width"]
+        else:
+            assert switch["y"] < line["y"] + line["height"] / 2 < switch["y"] + switch["height"]
 
 
 @pytest.fixture
@@ -256,7 +268,12 @@ def test_a_click_on_a_program_runs_it_to_its_end_and_another_takes_it_back(open_
 
 def test_a_switch_in_sight_breaks_the_address_and_the_walk_begins_anew(open_piece):
     piece = open_piece("one_head", step=LINES + 2)
-    assert piece.locator(".hb-live__main").inner_text() == "Again"
+    button = piece.locator(".hb-live__main")
+    assert button.inner_text() == "Forget * HEAD_DIM"
+    button.click()
+    assert piece.get_by_label("forget * HEAD_DIM").is_checked()
+    piece.get_by_label("forget * HEAD_DIM").uncheck()
+    assert button.inner_text() == "Next line"
     piece.get_by_label("forget * HEAD_DIM").check()
     assert sentence_text(piece).endswith("What will be read for key 1?")
     piece.locator(".hb-live__main").click()

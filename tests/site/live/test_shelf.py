@@ -6,6 +6,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from scripts.chapters.first_kernel import worked
+from tests.site.live.conftest import start_piece
 from tests.site.live.test_pieces import every_width
 
 SIZES = pytest.mark.parametrize("size", ["narrow", "wide", "printed"])
@@ -22,13 +23,14 @@ def test_scores_shares_and_the_bowl_are_those_of_the_worked_example(pieces, size
     stage, found = drawing(pieces, size, *query), worked.program_row(query)
     jars = len(worked.KEYS)
     texts = [each.text for each in stage.select("text")]
+    assert stage.select_one("text.query.strong").text == f"[{query[0]:g}, {query[1]:g}]"
     for name, inside in (("key", worked.KEYS), ("value", worked.VALUES)):
         assert [each.text for each in stage.select(f"text.{name}")] == [str(list(each)) for each in inside]
     rose = [each.text for each in stage.select("text.rose")]
     assert rose[::2] == [f"{score:g}" for score in found.scores[:jars]]
     assert rose[1::2] == [f"{share} %" for share in found.shares[:jars]]
     assert worked.vector_text(found.output) in texts
-    assert len(stage.select(".knob")) == (0 if size == "printed" else 2)
+    assert len(stage.select(".knob")) == (size != "printed")
 
 
 @SIZES
@@ -64,3 +66,26 @@ def test_a_craving_can_be_changed_and_its_words_stay_in_the_picture(open_piece, 
             return [...stage.querySelectorAll("text")].map((each) => each.getBoundingClientRect())
                 .filter(({ left, right }) => left < all.left - 0.1 || right > all.right + 0.1).length;
         }""")
+
+
+@pytest.mark.parametrize("touch", [False, True])
+def test_the_craving_follows_the_mouse_and_a_finger_and_the_page_stays(visit, touch):
+    page = visit.go(visit.tab("light", 390, touch=touch), "live/#live-shelf")
+    piece = start_piece(page, "shelf")
+    pad = piece.locator(".hb-live__pad")
+    pad.scroll_into_view_if_needed()
+    box, top = pad.bounding_box(), page.evaluate("scrollY")
+    x, y = box["x"] + 12 + 2 * 34, box["y"] + box["height"] - 12 - 34  # spicy 2, smoky 1
+    if touch:
+        page.touchscreen.tap(x, y)
+    else:
+        page.mouse.move(box["x"] + 20, box["y"] + 20)
+        page.mouse.down()
+        page.mouse.move(x + 400, y)  # beyond the edge
+        page.mouse.move(x, y)
+        page.mouse.up()
+        page.mouse.move(box["x"] + 20, box["y"] + 20)  # let go
+    assert [each.input_value() for each in piece.get_by_role("slider").all()] == ["2", "1"]
+    knob = piece.locator("svg.stage:visible .knob").bounding_box()
+    assert abs(knob["x"] + knob["width"] / 2 - x) < 1.5 and abs(knob["y"] + knob["height"] / 2 - y) < 1.5
+    assert page.evaluate("scrollY") == top

@@ -1,4 +1,4 @@
-"""The first picture of chapter 5: bars to scale, a press for each suspect, and nothing that jumps."""
+"""The first picture of chapter 5: bars to scale, a guess that is dragged, and nothing that jumps."""
 
 import re
 
@@ -18,52 +18,60 @@ TIMES = {
 MEASURED = {"kernel": TIMES["one_key_attention"], "pytorch": TIMES["attention"], "l2": L2["speed"]}
 
 
-NAMES = ["pytorch", "kernel", "known", "memory", "multiplying"]
+NAMES = ["track", "pytorch", "kernel", "known", "memory", "multiplying"]
+ALL = round(MEASURED["kernel"])
 EDGES = "(piece) => [piece, ...piece.querySelectorAll('button')].map((each) => JSON.stringify(each.getBoundingClientRect()))"
-# In the browser: where the plain bar ends, and where what is hollow does.
-ENDS = """(piece) => ["known", "hollow"].map((look) => Math.max(0, ...[...piece.querySelectorAll(`svg:not(.printed) .${look}`)]
-    .map((bar) => bar.width.baseVal.value && bar.x.baseVal.value + bar.width.baseVal.value)))"""
+SIZES = pytest.mark.parametrize("size", ["narrow", "wide", "printed"])
 
 
 def ends(drawing) -> dict[str, float]:
     """Where each bar ends, as a part of the long one, which has a line around it, half of it outside."""
     bars = drawing.select("rect")
     found = [float(bar["width"]) and float(bar["x"]) + float(bar["width"]) for bar in bars]
-    return {name: end / (found[1] + 1.5) for name, end in zip(NAMES, found, strict=True)}
+    return {name: end / found[0] for name, end in zip(NAMES, found, strict=True)}
 
 
-def drawings(pieces, size: str, tried: str):
-    still = BeautifulSoup(pieces.draw_state("where_time_goes", {"tried": tried}), "html.parser")
+def drawing(pieces, size: str, **state):
+    still = BeautifulSoup(pieces.draw_state("where_time_goes", state), "html.parser")
     return still.select_one(f"svg.{size}")
 
 
-@pytest.mark.parametrize("size", ["narrow", "wide", "printed"])
+@SIZES
 def test_the_bars_are_equally_high_and_at_one_scale(pieces, size):
-    drawing = drawings(pieces, size, "memory,multiplying")
-    filled = [float(time) for time in re.findall(r"(?:memory \(L2\)|multiplying) ([\d.]+) ms", drawing.text)]
+    stage = drawing(pieces, size, shown="true")
+    filled = [float(time) for time in re.findall(r"(?:memory|multiplying) ([\d.]+) ms", stage.text)]
     assert len(filled) == 2
-    end = ends(drawing)
+    end = ends(stage)
     assert end["pytorch"] == pytest.approx(MEASURED["pytorch"] / MEASURED["kernel"], rel=0.02)
-    assert [end[name] * MEASURED["kernel"] for name in NAMES[3:]] == pytest.approx(filled, abs=0.06)
-    pytorch, kernel, *_ = drawing.select("rect")
+    assert [end[name] * MEASURED["kernel"] for name in NAMES[4:]] == pytest.approx(filled, abs=0.06)
+    _, pytorch, kernel, *_ = bars = stage.select("rect")
     assert float(pytorch["height"]) == float(kernel["height"]) + 3
-    assert [name for name, bar in zip(NAMES, drawing.select("rect"), strict=True) if "hollow" in bar["class"]] == NAMES[
-        3:
-    ]
-    assert f"{MEASURED['kernel'] / MEASURED['pytorch']:.0f} times as long" in drawing.text
-    cuts = [float(x) for x in re.findall(r"M([\d.]+)", drawing.select_one("path")["d"])]
+    assert [name for name, bar in zip(NAMES, bars, strict=True) if "hollow" in bar["class"]] == NAMES[4:]
+    assert f"{MEASURED['kernel'] / MEASURED['pytorch']:.0f} times as long" in stage.text
+    cuts = [float(x) for x in re.findall(r"M([\d.]+)", stage.select_one("path")["d"])]
     each = end["pytorch"] * (float(kernel["width"]) + 3)  # as long as PyTorch's bar
     times = int(MEASURED["kernel"] / MEASURED["pytorch"])
     assert cuts == pytest.approx([each * (i + 1) for i in range(times)], abs=0.6)
 
 
-@pytest.mark.parametrize("size", ["narrow", "wide", "printed"])
-@pytest.mark.parametrize("tried", ["memory", "multiplying,memory", "memory,multiplying"])
-def test_what_is_known_lies_on_the_pieces_up_to_where_the_longest_ends(pieces, size, tried):
-    drawing = drawings(pieces, size, tried)
-    end, path = ends(drawing), drawing.select_one("path")
+@SIZES
+def test_what_is_known_lies_on_the_pieces_up_to_where_the_longest_ends(pieces, size):
+    stage = drawing(pieces, size, shown="true", guess="50")
+    end, path = ends(stage), stage.select_one("path")
     assert end["known"] == pytest.approx(end["memory"], abs=1e-4) and end["memory"] > end["multiplying"]
     assert path.find_next("rect")["class"] == ["fill", "known", "moves"]
+
+
+@pytest.mark.parametrize("size", ["narrow", "wide"])
+@pytest.mark.parametrize("guess", [1, 20, ALL])
+def test_a_guess_reaches_as_far_as_it_says(pieces, size, guess):
+    stage = drawing(pieces, size, guess=str(guess))
+    knob, (track, _, _, known, *_) = stage.select_one(".knob"), stage.select("rect")
+    end = float(known["x"]) + float(known["width"])
+    assert float(knob["cx"]) == pytest.approx(end, abs=0.01)
+    first, last = 13, float(track["width"]) - 13  # half a knob inside the line
+    assert (end - first) / (last - first) == pytest.approx(guess / ALL, abs=1e-3)
+    assert f"your guess: {guess} ms" in stage.text
 
 
 def test_where_no_page_says_what_was_measured_it_is_nearly_the_same():
@@ -72,36 +80,42 @@ def test_where_no_page_says_what_was_measured_it_is_nearly_the_same():
     assert initial == pytest.approx(MEASURED, rel=0.01)
 
 
-def test_a_suspect_fills_nothing_before_it_is_pressed_but_on_paper(pieces):
+def test_the_suspects_are_seen_once_they_are_shown_and_on_paper(pieces):
     for size in ("narrow", "wide"):
-        drawing = drawings(pieces, size, "")
-        assert [ends(drawing)[name] for name in NAMES[2:]] == [0, 0, 0]
-        seen = [words.text for words in drawing.select("text") if words["opacity"] != "0"]
+        stage = drawing(pieces, size)
+        assert [ends(stage)[name] for name in NAMES[4:]] == [0, 0]
+        seen = [words.text for words in stage.select("text") if words["opacity"] != "0"]
         assert re.findall(r"[\d.]+", " ".join(seen)) == ["117"]
-    assert min(ends(drawings(pieces, "printed", "")).values()) > 0
-    still = BeautifulSoup(pieces.draw_state("where_time_goes", {}), "html.parser")
-    assert len(still.select(".hb-live__main:not(.quiet)")) == 3
+    printed = drawing(pieces, "printed", guess="20")
+    assert min(ends(printed).values()) > 0 and not printed.select(".knob")
 
 
 @every_width
-def test_pressing_keeps_every_edge_in_its_place_and_the_end_is_known(visit, width):
+def test_guess_show_and_guess_again_keep_every_edge_in_its_place(visit, width):
     page = visit("live/#live-where_time_goes", width=width)
     page.emulate_media(reduced_motion="reduce")
     piece = start_piece(page, "where_time_goes")
-    before, shown, longest = piece.evaluate(EDGES), set(), []
-    for name, done in (("Multiplying", 0), ("Memory", 1), ("Multiplying", 1), ("Something else", 1)):
-        piece.get_by_role("button", name=name).press("Enter")
-        shown.add(piece.locator(".hb-live__says").inner_text())
-        assert piece.evaluate(EDGES) == before
-        assert page.locator("#live-where_time_goes[data-done]").count() == done
-        plain, hollow = piece.evaluate(ENDS)
-        assert plain == pytest.approx(hollow, abs=0.02)
-        longest.append(plain)
-    assert len(shown) == 4
-    assert 0 < longest[0] < longest[1] == longest[2] == longest[3]
-
-
-def test_who_guesses_something_else_sees_both_suspects_cleared(pieces):
-    still = BeautifulSoup(pieces.draw_state("where_time_goes", {"tried": "memory,multiplying,neither"}), "html.parser")
-    assert [each.text for each in still.select(".hb-live__main.quiet")] == ["Memory", "Multiplying"]
-    assert ends(still.select_one("svg.wide")) == ends(drawings(pieces, "wide", "memory,multiplying"))
+    button, guess, says = (
+        piece.locator(".hb-live__main"),
+        piece.get_by_role("slider"),
+        piece.locator(".hb-live__says"),
+    )
+    done = lambda: page.locator("#live-where_time_goes[data-done]").count()
+    before = piece.evaluate(EDGES)
+    assert "quiet" in button.get_attribute("class") and guess.input_value() == "0"
+    guess.fill("40")
+    assert says.inner_text() == f"40 ms of {ALL}: is it that much?" and "quiet" not in button.get_attribute("class")
+    assert piece.evaluate(EDGES) == before and not done()
+    button.press("Enter")
+    assert says.inner_text().startswith(f"Memory takes 8 ms of {ALL}, and multiplying 1, both at once.")
+    assert "your guess: 40 ms, 32 off" in piece.locator("svg.stage:visible").text_content()
+    assert piece.evaluate(EDGES) == before and done() and not guess.count()
+    assert button.inner_text() == "Guess again"
+    button.press("Enter")
+    assert piece.evaluate(EDGES) == before and not done() and guess.input_value() == "0"
+    words = piece.locator("svg.stage:visible").evaluate("""(stage) => {
+        const all = stage.getBoundingClientRect();
+        return [...stage.querySelectorAll("text")].map((each) => each.getBoundingClientRect())
+            .filter(({ left, right }) => left < all.left - 0.1 || right > all.right + 0.1).length;
+    }""")
+    assert words == 0
