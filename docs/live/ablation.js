@@ -5,9 +5,7 @@ import { path, rect, stage, text } from "./strokes.js";
 
 // In milliseconds: the guesses of all rows but the first, 0 where there's none, and what was measured without a part.
 const initial = { step: 0, guesses: "0 0 0", whole: 64, passes: 64, sums: 35, both: 10 };
-const PARTS = ["loads", "sums", "passes"];
-/** From row to row: what's left out, in words, and which parts these are. @type {[string, string[]][]} */
-const ROWS = [["nothing", []], ["the passes", ["passes"]], ["the sums", ["sums"]], ["both", ["sums", "passes"]]];
+const ROWS = ["nothing", "the passes", "the sums", "both"]; // what's left out
 const LAST = ROWS.length - 1;
 const [MOST, NEAR] = [80, 2]; // milliseconds: of the scale, and by which a guess may miss and still be right on
 const [ROW, WORDS, TOP, BAR] = [66, 16, 26, 26]; // pixels: to the next row, in it to the words, to the bar, of the bar
@@ -40,7 +38,7 @@ function drawBar(row, time, passed, guess, x) {
   const [y, end, mark] = [row * ROW + TOP, x(Math.min(time, passed)), x(guess)];
   const number = svg`<tspan class="strong">${time}</tspan>${row ? "" : " ms"}`;
   const inTheWay = guess && mark > end - 44 && mark < end - 2;
-  const colour = ["ink", "violet", "soft", "soft"][row]; // what surprises is violet
+  const colour = row ? "soft" : "ink"; // what is known already is ink
   const [place, look] = inTheWay ? [end + 8, "ink"] : [end - 8, "paper end"];
   return [rect(0, y, end, BAR, colour), passed < time ? nothing : text(place, y + BAR - 7, `label ${look}`, number)];
 }
@@ -57,14 +55,6 @@ function drawGuess(row, end, held, inside) {
     inside ? path(`M${end} ${top + OUT + 3}V${foot - OUT - 3}`, "paper") : nothing,
     held ? svg`<circle class="ink knob" cx=${end} cy=${(top + foot) / 2} r=${KNOB} />` : nothing,
   ];
-}
-
-/** What stays in the loops, and what's left out, struck. @param {number} row @param {string} look */
-function drawParts(row, look) {
-  const [, out] = ROWS[row];
-  const named = (/** @type {string} */ part) => svg`<tspan class=${out.includes(part) ? "struck" : ""}>${part}</tspan>`;
-  const words = PARTS.map((part, i) => [i ? " · " : "", named(part)]);
-  return text(0, row * ROW + WORDS, look, words);
 }
 
 /** The guess beside the knob, left of it if there's room. @param {number} guess @param {Axis} x @param {number} y @param {string} look */
@@ -97,7 +87,7 @@ function picture(state, set, { width, elapsed }) {
       const now = paper || row < step || rests ? Infinity : elapsed / PACE;
       const told = row && seen ? verdict(guess, now === Infinity ? time : 0) : "";
       return [
-        drawParts(row, there ? look : look.replace("ink", "soft")),
+        text(0, row * ROW + WORDS, there ? look : look.replace("ink", "soft"), row ? `without ${ROWS[row]}` : "the kernel"),
         seen ? drawBar(row, time, now, guess, x) : nothing,
         row && there && (held || guess)
           ? drawGuess(row, x(guess || START), held, seen && guess < Math.min(time, now))
@@ -114,9 +104,9 @@ function picture(state, set, { width, elapsed }) {
   };
   const place = { from: axis(width)(1), to: axis(width)(MOST), y: waits * ROW + TOP + BAR / 2 };
   const change = (/** @type {number} */ guess) => set({ guesses: guessed.with(waits, guess).slice(1).join(" ") });
-  const name = `Your guess, in milliseconds, with ${ROWS[waits][0]} left out`;
+  const name = `Your guess, in milliseconds, with ${ROWS[waits]} left out`;
   const hold = grip(name, guessed[waits] || START, change, { min: 1, max: MOST }, place);
-  const known = times.slice(0, rests ? step + 1 : step).map((time, row) => `${time} with ${ROWS[row][0]} left out`);
+  const known = times.slice(0, rests ? step + 1 : step).map((time, row) => `${time} with ${ROWS[row]} left out`);
   const label = `Milliseconds of the kernel: ${known.join(", ")}.`;
   return html`<div class="hb-live__grips">${stage(width, label, draw, [HEIGHT, HEIGHT])}
     ${width && waits ? hold : nothing}</div>`;
@@ -138,7 +128,7 @@ export default {
   title: "The kernel with parts left out",
   initial, picture, says,
   lastStep: () => LAST,
-  next: ({ step }) => `Without ${ROWS[step + 1][0]}`,
+  next: ({ step }) => `Without ${ROWS[step + 1]}`,
   again: () => ["Again", { step: 0, guesses: initial.guesses }],
   meanwhile: () => "What stays does what it did before.",
   duration: lasts,

@@ -3,7 +3,7 @@ import { html, nothing, svg } from "lit-html";
 import { grip, pluralize, requireInteger } from "./controls.js";
 import { path, rect, stage, text } from "./strokes.js";
 
-const initial = { rice: 30, sauce: 12 }; // minutes
+const initial = { rice: 30, sauce: 16 }; // minutes
 const DISHES = /** @type {("rice" | "sauce")[]} */ (["rice", "sauce"]);
 const MOST = 40; // minutes, of the scale
 const [BAR, ROW, KNOB] = [36, 56, 10]; // pixels: of a bar, to the next one, and a knob's radius

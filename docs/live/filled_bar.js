@@ -7,7 +7,7 @@ import { path, rect, stage, text } from "./strokes.js";
 // In milliseconds and TB/s; passes and sums: of the kernel without the other, in FP16; and how far each is pulled in.
 const initial = { kernel: 64.1, pytorch: 0.545, l2: 8.47, passes: 34.7, sums: 63.7, passesTo: 0, sumsTo: 0 };
 const PARTS = /** @type {("passes" | "sums")[]} */ (["passes", "sums"]);
-const [NAME, LANE, GAP, EDGE, KNOB] = [28, 28, 8, 1.5, 10]; // pixels: above the bar, of a lane, around it, half the bar's line, a knob's radius
+const [NAME, LANE, GAP, EDGE, KNOB] = [28, 36, 8, 1.5, 10]; // pixels: above the bar, of a lane, around it, half the bar's line, a knob's radius
 const HIGH = 4 * (LANE + GAP) + GAP + 4 * EDGE;
 const FROM = 2 * EDGE; // the inside of the bar
 const PULL = FROM + KNOB; // where a knob waits
@@ -27,7 +27,7 @@ function draw(state, width, paper) {
   const [scale, inside] = [(width - 4 * EDGE) / state.kernel, HIGH - 4 * EDGE];
   const [passes, sums] = pulled(state).map(({ part, to, most, time }, i) => {
     const whole = paper || to === most;
-    const end = whole ? FROM + time * scale : to * scale;
+    const end = most === Math.round(state.kernel) && whole ? width - FROM : whole ? FROM + time * scale : to * scale;
     const name = width < 340 ? part : `loads + ${part}`;
     const words = whole ? svg`${name} <tspan class="strong">${ms(time)}</tspan>` : to ? ms(to) : `drag: ${part}`;
     const room = whole ? 8.2 * name.length + 62 : 90; // that the words take
@@ -42,20 +42,20 @@ function draw(state, width, paper) {
     path(cuts(state.pytorch, state.kernel, width, NAME + FROM, NAME + FROM + inside, width < 600), "violet thin", sums.whole ? 0 : 0.5),
     rect(FROM, NAME + FROM, known - FROM, inside, "known"),
     rect(FROM, NAME + FROM, Math.max(0, sums.end - FROM), inside, "violet"),
-    text(width - 20, NAME + 62, "riddle violet tinted halo end", "What else?", Number(sums.end < 0.6 * width)),
+    text(width - 20, NAME + HIGH / 2 - 20, "riddle violet tinted halo end", "What else?", Number(sums.end < 0.6 * width)),
     worked.map(([part, time], i) => {
       const end = FROM + time * scale;
       return [
         rect(FROM, lane(i), time * scale, LANE, `${under(end)[0]} hollow`),
-        text(end + 10, lane(i) + 20, under(end + 160).join(" "), svg`${NAMES[part]} <tspan class="strong">${ms(time)}</tspan>`),
+        text(end + 10, lane(i) + LANE / 2 + 6, under(end + 160).join(" "), svg`${NAMES[part]} <tspan class="strong">${ms(time)}</tspan>`),
       ];
     }),
-    rect(FROM, lane(2), Math.max(0, passes.end - FROM), LANE, sums.end > FROM ? "known" : "soft"),
+    rect(FROM, lane(2), Math.max(0, passes.end - FROM), LANE, sums.end > FROM ? "soft edged" : "soft"),
     [passes, sums].map(({ i, end, whole, words, room, knob }) => {
       const inner = end > room;
-      const on = inner ? (i === 2 && sums.end > FROM ? "ink" : "paper") : under(end + room).join(" ");
+      const on = inner ? "paper" : under(end + room).join(" ");
       return [
-        text(inner ? FROM + 12 : Math.max(knob, end) + 2 * KNOB, lane(i) + 20, on, words),
+        text(inner ? FROM + 12 : Math.max(knob, end) + 2 * KNOB, lane(i) + LANE / 2 + 6, on, words),
         paper || whole ? nothing : svg`<circle class="ink knob" cx=${knob} cy=${lane(i) + LANE / 2} r=${KNOB} />`,
       ];
     }),

@@ -9,9 +9,9 @@ const TASTES = /** @type {("spicy" | "smoky")[]} */ (["spicy", "smoky"]);
 /** Of each jar: its name, its label and what's in it. @type {[string, number[], number[]][]} */
 const JARS = [["cayenne", [1, 0], [10, 0]], ["paprika", [0, 1], [0, 10]], ["chipotle", [1, 1], [5, 5]]];
 const [MOST, STEP] = [3, 0.5]; // of a taste
-const [ORIGIN, UNIT, KNOB, ROOM] = [[66, 118], 34, 10, 12]; // pixels: where nothing is craved, from there to 1, a knob’s radius, what’s held around it
+const [KNOB, ROOM] = [10, 12]; // pixels: a knob’s radius, and what’s held around the plane
 const [JAR, SHELF, SCORE, SHARE, POUR, BOWL] = [26, 124, 158, 190, 200, 272]; // from a jar’s lid down to the bowl’s rim
-const [DEEP, LOW] = [62, 142]; // the bowl; how much lower all that is on a phone, where the craving is above it
+const [DEEP, LOW] = [62, 166]; // the bowl; how much lower all that is on a phone, where the craving is above it
 const HEIGHT = BOWL + DEEP + 2;
 
 /** @typedef {typeof initial} State */
@@ -49,13 +49,15 @@ function drawJar(x, y, half, name, label, inside) {
   ];
 }
 
-/** Where a craving or a label is in the plane of both tastes. @param {number[]} tastes */
-const at = ([spicy, smoky]) => [ORIGIN[0] + UNIT * spicy, ORIGIN[1] - UNIT * smoky];
+/** The plane of both tastes: where nothing is craved, and from there to 1. @param {number} wide */
+const plane = (wide) => (wide < 600 ? { left: 66, foot: 148, unit: 40 } : { left: 66, foot: 212, unit: 56 });
 
-/** The craving is an arrow, and the labels are points. @param {State} state @param {boolean} paper */
-function drawCraving(state, paper) {
+/** The craving is an arrow, and the labels are points. @param {State} state @param {number} wide @param {boolean} paper */
+function drawCraving(state, wide, paper) {
+  const { left, foot, unit } = plane(wide);
+  const at = (/** @type {number[]} */ [spicy, smoky]) => [left + unit * spicy, foot - unit * smoky];
   const craving = TASTES.map((taste) => state[taste]);
-  const [[x, y], [left, foot], end] = [at(craving), ORIGIN, at([MOST, MOST])];
+  const [[x, y], end] = [at(craving), at([MOST, MOST])];
   return [
     rect(left, end[1], end[0] - left, foot - end[1], "track"),
     path(`M${left} ${end[1] - 8}V${foot}H${end[0] + 8}`, "soft thin"),
@@ -63,7 +65,7 @@ function drawCraving(state, paper) {
     text(end[0] + 14, foot + 5, "label soft", "spicy"),
     JARS.map(([name, label], i) => {
       const [x, y] = at(label);
-      const [away, down, side] = [[0, 19, "middle"], [-9, 5, "end"], [15, 5, ""]][i]; // below its point, left, and right of it
+      const [away, down, side] = [[8, -9, ""], [-9, 5, "end"], [15, 5, ""]][i]; // above its point, left, and right of it
       return [svg`<circle class="fill key" cx=${x} cy=${y} r="4.5" />`, text(x + Number(away), y + Number(down), `small key point ${side}`, name)];
     }),
     path(`M${left} ${foot}L${x} ${y}`, "query"),
@@ -81,10 +83,11 @@ function drawStream(x, top, into, rim, thick) {
   return svg`<path class="fill value stream" d=${`M${a} ${top}C${a} ${from} ${b} ${to} ${b} ${rim}H${d}C${d} ${to} ${c} ${from} ${c} ${top}Z`} />`;
 }
 
-/** What is held: a finger or the mouse points at both tastes, and the keyboard has a slider for each. @param {State} state @param {(change: Partial<State>) => void} set */
-function pad(state, set) {
-  const [size, [x, y]] = [MOST * UNIT + 2 * ROOM, ORIGIN];
-  const near = (/** @type {number} */ pixels) => Math.min(MOST, Math.max(0, Math.round((pixels - ROOM) / UNIT / STEP) * STEP));
+/** What is held: a finger or the mouse points at both tastes, and the keyboard has a slider for each. @param {State} state @param {(change: Partial<State>) => void} set @param {number} width */
+function pad(state, set, width) {
+  const { left, foot, unit } = plane(width);
+  const size = MOST * unit + 2 * ROOM;
+  const near = (/** @type {number} */ pixels) => Math.min(MOST, Math.max(0, Math.round((pixels - ROOM) / unit / STEP) * STEP));
   const point = (/** @type {PointerEvent} */ event) => {
     const target = /** @type {Element} */ (event.currentTarget);
     if (event.type === "pointerdown") target.setPointerCapture(event.pointerId);
@@ -96,7 +99,7 @@ function pad(state, set) {
     const change = (/** @type {Event} */ event) => set({ [taste]: Number(/** @type {HTMLInputElement} */ (event.target).value) });
     return html`<input type="range" aria-label=${`How ${taste}`} min="0" max=${MOST} step=${STEP} .value=${String(state[taste])} @input=${change}>`;
   });
-  return html`<div class="hb-live__pad" style="left: ${x - ROOM}px; top: ${y + ROOM - size}px; width: ${size}px; height: ${size}px"
+  return html`<div class="hb-live__pad" style="left: ${left - ROOM}px; top: ${foot + ROOM - size}px; width: ${size}px; height: ${size}px"
     @pointerdown=${point} @pointermove=${point}>${sliders}</div>`;
 }
 
@@ -112,15 +115,13 @@ function picture(state, set, { width }) {
       end += thick;
       return drawStream(x - thick / 2, y + POUR, end - thick, rim, thick);
     });
-    const names = [["match", "craving · label"], ["recipe", "softmax"], ["mix", "share · inside"]];
+    const [shelf, side] = narrow ? [0, ""] : [middles[0] - 1.2 * half - 16, "end"]; // beside the shelf and the bowl
+    const names = [["match", shelf, y + SCORE], ["recipe", shelf, y + SHARE], ["mix", narrow ? 0 : left - 16, rim + 42]];
     return [
-      drawCraving(state, paper),
+      drawCraving(state, wide, paper),
       JARS.map((jar, i) => drawJar(middles[i], y, half, ...jar)),
       path(`M${middles[0] - 1.2 * half} ${y + SHELF}H${middles[2] + 1.2 * half}`, "ink"),
-      names.map(([name, how], i) => {
-        const at = y + [SCORE, SHARE, rim - y + 34][i];
-        return [text(0, at, "label ink strong", name), narrow ? nothing : text(64, at, "label soft", how)];
-      }),
+      names.map(([name, x, y]) => text(Number(x), Number(y), `label ink strong ${side}`, name)),
       scores.map((score, i) => [
         path(`M${middles[i]} ${y + SHELF + 2}V${y + SCORE - 19}M${middles[i] - 20} ${y + SCORE - 19}h40v26h-40Z`, "rose dashes thin"),
         text(middles[i], y + SCORE, "label rose middle", formatNumber(score, 1)),
@@ -134,7 +135,7 @@ function picture(state, set, { width }) {
   };
   const told = JARS.map(([name], i) => `${name} scores ${formatNumber(scores[i], 1)} and gives ${percent(shares[i])}`).join(", ");
   const label = `Three jars on a shelf, and a craving, ${vector(TASTES.map((taste) => state[taste]))}: ${told}. In the bowl: ${vector(output, 1)}.`;
-  return html`<div class="hb-live__grips">${stage(width, label, draw, [HEIGHT + LOW, HEIGHT])}${width ? pad(state, set) : nothing}</div>`;
+  return html`<div class="hb-live__grips">${stage(width, label, draw, [HEIGHT + LOW, HEIGHT])}${width ? pad(state, set, width) : nothing}</div>`;
 }
 
 /** @param {State} state */

@@ -16,7 +16,7 @@ const NARROW = 600; // below which a question takes two lines
 
 /** @typedef {typeof initial} State */
 
-const ms = (/** @type {number} */ time) => `${time.toFixed(time < 1 ? 3 : 1)} ms`;
+const ms = (/** @type {number} */ time) => `${time < 1 ? time.toFixed(3) : Math.round(time)} ms`;
 const ratio = (/** @type {State} */ { kernel, pytorch }) => `${Math.round(kernel / pytorch)} times as long`;
 /** The guess, of so many milliseconds. @param {State} state */
 function guessed({ guess, kernel }) {
@@ -39,8 +39,9 @@ function drawSides(x, width, narrow, begun) {
 
 /** How far the guess reaches, below the bar, and in the end by how much it’s off. @param {number} x @param {number} guess @param {number} off @param {number} width @param {boolean} shown */
 function drawGuess(x, guess, off, width, shown) {
-  const [y, inside] = [TOP + HIGH + 16, width - x < 210];
-  const words = svg`your guess: <tspan class="strong">${guess} ms</tspan>${shown ? `, ${off} off` : ""}`;
+  const [y, name, room] = width < NARROW ? [TOP + HIGH + 16, "", 125] : [TOP + HIGH + 16, "your guess: ", 210];
+  const inside = width - x < room;
+  const words = svg`${name}<tspan class="strong">${guess} ms</tspan>${shown ? `, ${off} off` : ""}`;
   return [
     path(`M1 ${y}H${x}`, "ink dashes thin"),
     path(`M1 ${y - 5}v10M${x} ${y - 5}v10`, "ink"),

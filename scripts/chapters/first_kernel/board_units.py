@@ -80,7 +80,7 @@ def draw_ablation(board: Board) -> None:
     said = ", ".join(f"{name} {time:.0f}" for name, time in times.items())
     board.step(
         f"Bars on one scale, in milliseconds: {said}. On the right rice for the sums, 30, and sauce for the passes, "
-        "12: dinner at the end of the longer."
+        "16: dinner at the end of the longer."
     )
     board.erase(keep=STAYS)
     first, *forms = times
@@ -101,7 +101,7 @@ def draw_time(board: Board, name: str, times: dict[str, float]) -> None:
 
 def draw_dinner(board: Board) -> None:
     """Rice for sums and sauce for passes, and dinner at the end of the longer."""
-    for y, name, minutes in zip(DINNER_YS, ("rice: sums", "sauce: passes"), (30, 12), strict=True):
+    for y, name, minutes in zip(DINNER_YS, ("rice: sums", "sauce: passes"), (30, 16), strict=True):
         board.write(DINNER_X, y - 28, name, 0.85, at="left")
         board.box(DINNER_X, y - 16, MINUTE * minutes, 32, str(minutes), 0.9)
     end = DINNER_X + MINUTE * 30

@@ -13,7 +13,7 @@ def still(pieces, **state):
 
 
 @pytest.mark.parametrize("size", ["narrow", "wide", "printed"])
-@pytest.mark.parametrize("rice, sauce", [(30, 12), (5, 40), (20, 20)])
+@pytest.mark.parametrize("rice, sauce", [(30, 16), (5, 40), (20, 20)])
 def test_dinner_is_at_the_end_of_the_longer_bar(pieces, size, rice, sauce):
     stage = still(pieces, rice=rice, sauce=sauce).select_one(f"svg.{size}")
     bars = [float(bar["width"]) for bar in stage.select("rect:not(.track)")]

@@ -37,15 +37,14 @@ def drawing(pieces, size: str, **state):
 
 
 @SIZES
-def test_the_bars_are_equally_high_and_at_one_scale(pieces, size):
+def test_the_bars_are_at_one_scale(pieces, size):
     stage = drawing(pieces, size, shown="true")
     filled = [float(time) for time in re.findall(r"(?:memory|multiplying) ([\d.]+) ms", stage.text)]
     assert len(filled) == 2
     end = ends(stage)
     assert end["pytorch"] == pytest.approx(MEASURED["pytorch"] / MEASURED["kernel"], rel=0.02)
     assert [end[name] * MEASURED["kernel"] for name in NAMES[4:]] == pytest.approx(filled, abs=0.06)
-    _, pytorch, kernel, *_ = bars = stage.select("rect")
-    assert float(pytorch["height"]) == float(kernel["height"]) + 3
+    _, _, kernel, *_ = bars = stage.select("rect")
     assert [name for name, bar in zip(NAMES, bars, strict=True) if "hollow" in bar["class"]] == NAMES[4:]
     assert f"{MEASURED['kernel'] / MEASURED['pytorch']:.0f} times as long" in stage.text
     cuts = [float(x) for x in re.findall(r"M([\d.]+)", stage.select_one("path")["d"])]
@@ -71,7 +70,7 @@ def test_a_guess_reaches_as_far_as_it_says(pieces, size, guess):
     assert float(knob["cx"]) == pytest.approx(end, abs=0.01)
     first, last = 13, float(track["width"]) - 13  # half a knob inside the line
     assert (end - first) / (last - first) == pytest.approx(guess / ALL, abs=1e-3)
-    assert f"your guess: {guess} ms" in stage.text
+    assert f"{guess} ms" in stage.text
 
 
 def test_where_no_page_says_what_was_measured_it_is_nearly_the_same():
@@ -108,7 +107,7 @@ def test_guess_show_and_guess_again_keep_every_edge_in_its_place(visit, width):
     assert piece.evaluate(EDGES) == before and not done()
     button.press("Enter")
     assert says.inner_text().startswith(f"Memory takes 8 ms of {ALL}, and multiplying 1, both at once.")
-    assert "your guess: 40 ms, 32 off" in piece.locator("svg.stage:visible").text_content()
+    assert "40 ms, 32 off" in piece.locator("svg.stage:visible").text_content()
     assert piece.evaluate(EDGES) == before and done() and not guess.count()
     assert button.inner_text() == "Guess again"
     button.press("Enter")

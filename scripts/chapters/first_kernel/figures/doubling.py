@@ -12,7 +12,7 @@ ALT = (
     "on, highlighted, and the last comes close to the second line."
 )
 HEAD = "words"  # above the names of the bars
-SQUARE, ROOM = 4, 1.5  # and how far beyond it a bar has room for its number
+SQUARE = 4
 POWERS = {SQUARE: "N²: 4 times", 8: "N³: 8 times"}
 
 
@@ -20,15 +20,12 @@ def figure() -> go.Figure:
     grown = growth()
     names = [f"{long // 2:,} → {long:,}" for long in grown]
     fig = go.Figure()
-    texts = {times: f"<b>{times:.1f}</b>" for times in grown.values()}
-    inside = {"insidetextanchor": "end", "textangle": 0, "constraintext": "none"}
-    bars = plot.Style("this kernel", "accent").bars("%{y}: %{x:.2f} times as long") | inside
-    places = ["inside" if times > SQUARE + ROOM else "outside" for times in grown.values()]
-    written = [text if times > SQUARE + 0.1 else "" for times, text in texts.items()]
-    fig.add_bar(x=list(texts), y=names, text=written, **(bars | {"textposition": places}))
-    bars = plot.Style("the square", "grey").bars("") | {"hoverinfo": "skip", "textposition": "inside"} | inside
-    written = [text if times <= SQUARE + 0.1 else "" for times, text in texts.items()]
-    fig.add_bar(x=[min(times, SQUARE) for times in texts], y=names, text=written, **bars)
+    bars = plot.Style("this kernel", "accent").bars("%{y}: %{x:.2f} times as long")
+    fig.add_bar(x=list(grown.values()), y=names, **bars)
+    inside = {"textposition": "inside", "insidetextanchor": "start", "textangle": 0}
+    bars = plot.Style("the square", "grey").bars("") | {"hoverinfo": "skip"} | inside
+    expected = [min(times, SQUARE) for times in grown.values()]
+    fig.add_bar(x=expected, y=names, text=[f"<b>× {times:.1f}</b>" for times in grown.values()], **bars)  # noqa: RUF001
     plot.add_text(fig, list(POWERS), [HEAD] * len(POWERS), list(POWERS.values()), textposition="middle center")
     lines = [
         {"type": "line", "x0": times, "x1": times, "yref": "paper", "y0": 0, "y1": 0.83, "line": {"dash": "dash"}}
