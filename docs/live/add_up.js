@@ -16,7 +16,7 @@ const PACE = 500; // milliseconds for a step
 // Pixels: of a cell, and the tops of rows; then, from the top of shared memory, to who writes, to its barrier, to a line
 // across, and to who reads.
 const [CELL, QUERY, KEY, PRODUCT, SHUFFLED, MEMORY, AGAIN] = [20, 36, 58, 82, [124, 166], 194, 264];
-const [WRITE, BARRIER, ACROSS, READ] = [-8, 28, 35, 43];
+const [WRITE, BARRIER, ACROSS, READ] = [-8, 28, 34, 42];
 const HEIGHT = AGAIN + READ + CELL + 4;
 /** From step to step, where what’s new in it begins and ends. */
 const BANDS = [

@@ -29,8 +29,8 @@ function draw(state, width, paper) {
     const whole = paper || to === most;
     const end = most === Math.round(state.kernel) && whole ? width - FROM : whole ? FROM + time * scale : to * scale;
     const name = width < 340 ? part : `loads + ${part}`;
-    const words = whole ? svg`${name} <tspan class="strong">${ms(time)}</tspan>` : to ? ms(to) : `drag: ${part}`;
-    const room = whole ? 8.2 * name.length + 62 : 90; // that the words take
+    const words = whole ? svg`${name} <tspan class="strong">${ms(time)}</tspan>` : to ? svg`${name} ${ms(to)}` : `drag: ${name}`;
+    const room = 8.2 * name.length + 62; // that the words take
     return { i: i + 2, end: whole || to ? end : 0, whole, words, room, knob: Math.max(PULL, whole ? end - KNOB : end) };
   });
   const worked = Object.entries(times(state.l2));
@@ -39,23 +39,20 @@ function draw(state, width, paper) {
   return [
     text(0, NAME - 12, "ink", svg`this kernel <tspan class="soft">${ms(state.kernel)}</tspan>`),
     rect(EDGE, NAME + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "violet empty"),
-    path(cuts(state.pytorch, state.kernel, width, NAME + FROM, NAME + FROM + inside, width < 600), "violet thin", sums.whole ? 0 : 0.5),
+    path(cuts(state.pytorch, state.kernel, width, NAME + FROM, NAME + FROM + inside), "violet thin cuts", 0.5),
     rect(FROM, NAME + FROM, known - FROM, inside, "known"),
     rect(FROM, NAME + FROM, Math.max(0, sums.end - FROM), inside, "violet"),
+    worked.map(([, time], i) => rect(FROM, lane(i), time * scale, LANE, `${under(FROM + time * scale)[0]} hollow`)),
+    rect(FROM, lane(2), Math.max(0, passes.end - FROM), LANE, sums.end > FROM ? "soft half" : "soft"), // behind the sums
     text(width - 20, NAME + HIGH / 2 - 20, "riddle violet tinted halo end", "What else?", Number(sums.end < 0.6 * width)),
     worked.map(([part, time], i) => {
       const end = FROM + time * scale;
-      return [
-        rect(FROM, lane(i), time * scale, LANE, `${under(end)[0]} hollow`),
-        text(end + 10, lane(i) + LANE / 2 + 6, under(end + 160).join(" "), svg`${NAMES[part]} <tspan class="strong">${ms(time)}</tspan>`),
-      ];
+      return text(end + 10, lane(i) + LANE / 2 + 6, under(end + 160).join(" "), svg`${NAMES[part]} <tspan class="strong">${ms(time)}</tspan>`);
     }),
-    rect(FROM, lane(2), Math.max(0, passes.end - FROM), LANE, sums.end > FROM ? "soft edged" : "soft"),
     [passes, sums].map(({ i, end, whole, words, room, knob }) => {
       const inner = end > room;
-      const on = inner ? "paper" : under(end + room).join(" ");
       return [
-        text(inner ? FROM + 12 : Math.max(knob, end) + 2 * KNOB, lane(i) + LANE / 2 + 6, on, words),
+        text(inner ? FROM + 12 : Math.max(knob, end) + 2 * KNOB, lane(i) + LANE / 2 + 6, inner ? "paper" : under(end + room).join(" "), words),
         paper || whole ? nothing : svg`<circle class="ink knob" cx=${knob} cy=${lane(i) + LANE / 2} r=${KNOB} />`,
       ];
     }),

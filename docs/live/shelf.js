@@ -4,7 +4,7 @@ import { products, softmax, weightedSum } from "./attention_row.model.js";
 import { formatNumber, vector } from "./controls.js";
 import { hundredths, path, rect, stage, text } from "./strokes.js";
 
-const initial = { spicy: 1, smoky: 1 }; // the craving
+const initial = { spicy: 2, smoky: 1 }; // the craving
 const TASTES = /** @type {("spicy" | "smoky")[]} */ (["spicy", "smoky"]);
 /** Of each jar: its name, its label and what's in it. @type {[string, number[], number[]][]} */
 const JARS = [["cayenne", [1, 0], [10, 0]], ["paprika", [0, 1], [0, 10]], ["chipotle", [1, 1], [5, 5]]];
@@ -141,7 +141,7 @@ function picture(state, set, { width }) {
 /** @param {State} state */
 function says(state) {
   const { scores, shares } = mix(state);
-  if (TASTES.every((taste) => state[taste] === initial[taste])) return "Drag what you crave, and watch the recipe.";
+  if (TASTES.every((taste) => state[taste] === initial[taste])) return "Drag what you crave, and watch the bowl.";
   const best = JARS.filter((_, i) => scores[i] === Math.max(...scores)).map(([name]) => name);
   const share = percent(Math.max(...shares));
   if (best.length === JARS.length) return "You crave nothing, so all three fit equally well: a third of each.";

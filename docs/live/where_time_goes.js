@@ -24,15 +24,15 @@ function guessed({ guess, kernel }) {
   return [requireInteger("Guess", guess, 0, all), all];
 }
 
-/** What is on each side of the knob, and right of it where there’s no room. @param {number} x @param {number} width @param {boolean} narrow @param {boolean} begun */
-function drawSides(x, width, narrow, begun) {
+/** What is on each side of the knob, and right of it where there’s no room. @param {number} x @param {number} width @param {boolean} narrow */
+function drawSides(x, width, narrow) {
   const write = (/** @type {number} */ at, /** @type {string[]} */ words, look = "") => {
     const lines = narrow ? words : [words.join(" ")];
     const y = TOP + HIGH / 2 + 7 - 12 * (lines.length - 1);
     return lines.map((line, i) => text(at, y + 24 * i, `question ink tinted halo ${look}`, line));
   };
   const [suspects, rooms] = [["memory", "and multiplying?"], narrow ? [160, 100] : [270, 170]];
-  if (x < rooms[0]) return write(x + 2 * KNOB, begun ? suspects : ["drag: how much is", "memory and multiplying?"]);
+  if (x < rooms[0]) return write(x + 2 * KNOB, suspects);
   const rest = width - x > rooms[1] ? write((width + x + KNOB) / 2, ["something", "else?"], "middle") : nothing;
   return [write((x - KNOB) / 2, suspects, "middle"), rest];
 }
@@ -85,11 +85,12 @@ function draw(state, width, paper) {
     text(0, TOP - 12, "ink", named("this kernel", kernel)),
     text(width, TOP - 12, "violet factor end", ratio(state)),
     rect(EDGE, TOP + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "violet empty"),
-    path(cuts(pytorch, kernel, width, TOP + 2 * EDGE, TOP + HIGH - 2 * EDGE, narrow), "violet thin", 0.5),
+    path(cuts(pytorch, kernel, width, TOP + 2 * EDGE, TOP + HIGH - 2 * EDGE), "violet thin cuts", 0.5),
     rect(2 * EDGE, TOP + 2 * EDGE, (shown ? known : end) - 2 * EDGE, HIGH - 4 * EDGE, "known moves"),
     text(x, TOP + HIGH / 2 + (narrow ? 10 : 16), `riddle violet tinted halo moves ${anchor}`, "What else?", Number(shown)),
     lanes,
-    shown ? nothing : [drawSides(end, width, narrow, guess > 0), drawKnob(end)],
+    shown ? nothing : [guess ? drawSides(end, width, narrow) : nothing, drawKnob(end)],
+    shown || guess ? nothing : text(0, TOP + HIGH + 21, "label ink", "drag: how much of it is memory and multiplying?"),
     paper || !guess ? nothing : drawGuess(end, guess, Math.abs(guess - Math.round(known / scale)), width, shown),
   ];
 }
@@ -117,7 +118,7 @@ function primary({ shown, guess }, set) {
 function says(state) {
   const [{ memory, multiplying }, [guess, all]] = [times(state.l2), guessed(state)];
   if (!state.shown) return guess ? `${guess} ms of ${all}: is it that much?` : "Guess first, then look.";
-  return `Memory takes ${Math.round(memory)} ms of ${all}, and multiplying ${Math.round(multiplying)}, both at once. What else is there?`;
+  return `At full speed, memory takes ${Math.round(memory)} ms of ${all}, and multiplying ${Math.round(multiplying)}, both at once. What else is there?`;
 }
 
 /** @type {import("./frame.js").Piece<State>} */

@@ -17,11 +17,8 @@ export const NAMES = { memory: "memory", multiplying: "multiplying" };
 export const times = (l2) => ({ memory: gigabytes / l2, multiplying: (billions / OPERATIONS / SMS / GIGAHERTZ) * 1e3 });
 
 /**
- * Where a bar of a time is cut into pieces of another, in pixels; on a phone only its foot is.
- * @param {number} piece @param {number} whole @param {number} width of the whole @param {number} top @param {number} foot @param {boolean} narrow
+ * Where a bar of a time is cut into pieces of another, in pixels.
+ * @param {number} piece @param {number} whole @param {number} width of the whole @param {number} top @param {number} foot
  */
-export const cuts = (piece, whole, width, top, foot, narrow) =>
-  Array.from({ length: Math.floor(whole / piece) }, (_, i) => {
-    const x = (((i + 1) * piece * width) / whole).toFixed(1);
-    return `M${x} ${narrow ? foot - 12 : top}V${foot}`;
-  }).join("");
+export const cuts = (piece, whole, width, top, foot) =>
+  Array.from({ length: Math.floor(whole / piece) }, (_, i) => `M${(((i + 1) * piece * width) / whole).toFixed(1)} ${top}V${foot}`).join("");

@@ -9,6 +9,7 @@ from scripts.chapters.first_kernel import worked
 from scripts.chapters.first_kernel.board_suspects import FOOT, STAYS
 
 LEFT, WARP_GAP = 20, 94  # the tree's left edge; from one warp to the next
+SUMS = (3, 1, 4, 2)  # of four warps, say
 TREE_YS = (38, 100, 148, 196)  # the levels of a sum
 NAMES_X, BARS_X, MS_WIDTH = 14, 112, 1.6  # a form's name, its bar, and the pixels of a millisecond
 FORM_YS = (28, 80, 132, 184)  # of each form's bar
@@ -21,8 +22,8 @@ def draw_program(board: Board) -> None:
     board.step(
         f"The tree of a sum. Four boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each multiplies "
         "one number of the key. Shuffles fold a warp's products to one sum, drawn as four lines to two to one; an "
-        "arrow leads from each warp into shared memory, 4 in; below it a dashed line, the barrier, and across it an "
-        "arrow to a box that adds the four. From it an arrow leads into shared memory, 1 out, and from there one for "
+        "arrow leads from each warp into shared memory, 3, 1, 4, 2; below it a dashed line, the barrier, and across it an "
+        "arrow to a box that adds the four: 10. From it an arrow leads into shared memory, 10, and from there one for "
         "each warp, across a second barrier. At the foot: they talk."
     )
     board.erase(keep=STAYS)
@@ -41,15 +42,15 @@ def draw_program(board: Board) -> None:
     with board.withhold():
         for x in middles:
             board.arrow(x, threads + 35, x, shared - 11)
-        board.box(LEFT, shared - 10, right - LEFT, 20, f"shared: {warps} in", 0.8)
+        board.box(LEFT, shared - 10, right - LEFT, 20, f"shared: {', '.join(map(str, SUMS))}", 0.8)
     with board.withhold():
         board.line((LEFT, (shared + added) / 2), (right, (shared + added) / 2), dashed=True)
         board.write(right + 34, (shared + added) / 2, "barrier", 0.75)
         board.arrow(middles[0], shared + 11, middles[0], added - 11)
-        board.box(LEFT, added - 10, 74, 20, f"adds {warps}", 0.8)
+        board.box(LEFT, added - 10, 74, 20, f"adds: {sum(SUMS)}", 0.8)
     with board.withhold():
         board.arrow(middles[0], added + 11, middles[0], out - 11)
-        board.box(LEFT, out - 10, right - LEFT, 20, "shared: 1 out", 0.8)
+        board.box(LEFT, out - 10, right - LEFT, 20, f"shared: {sum(SUMS)}", 0.8)
     with board.withhold():
         board.line((LEFT, out + 19), (right, out + 19), dashed=True)
         board.write(right + 34, out + 19, "barrier", 0.75)

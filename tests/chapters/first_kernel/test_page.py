@@ -132,22 +132,6 @@ def test_the_profiler_counts_what_the_hand_does_and_no_pair_takes_less(warps):
     assert counted["all"] > max(hand.values())
 
 
-def test_the_riddle_is_to_scale_with_the_first_bar():
-    sizes = [tuple(map(float, size)) for size in re.findall(r'width="([\d.]+)" height="([\d.]+)"', source("riddle"))]
-    (whole, _), (memory, _), (multiplying, _) = sizes
-    (l2,) = plot.rows_with(records.table("l2_speed", "sizes"), size=16)
-    (kernel,) = plot.rows_with(
-        records.table("prefill_speed", "forward_128"),
-        form="one_key_attention",
-        n=512,
-        causal=False,
-        direction="forward",
-    )
-    per_millisecond = (whole + 3) / kernel["median"]
-    assert (memory + 5) / per_millisecond == pytest.approx(worked.requested_gigabytes() / l2["speed"], rel=0.02)
-    assert multiplying / per_millisecond == pytest.approx(worked.milliseconds_of_clocks(worked.FP32_CLOCKS), rel=0.03)
-
-
 def test_a_texts_time_grows_by_four_at_first_and_by_more_each_time():
     times = list(growth().values())
     assert times[0] == pytest.approx(4, abs=0.1) and times == sorted(times) and 7 < times[-1] < 8

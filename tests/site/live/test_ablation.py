@@ -111,7 +111,7 @@ def test_a_guess_stays_around_what_came_and_the_next_run_has_its_own(open_piece,
     assert not piece.locator("svg.printed :is(.dashes, .knob)").count()
     piece.get_by_role("button", name="Without the sums").click()
     assert dashed.count() == 2, "nobody guessed the second"
-    piece.get_by_role("button", name="Leave out both").click()
+    piece.get_by_role("button", name="Without both").click()
     assert not guess.count() and not knob.count() and len(said()) == 1
     piece.get_by_role("button", name="Again").click()
     assert said() == ["drag: your guess"]

@@ -54,7 +54,7 @@ SENTENCES = [
     ("one_head", {"wrong": "true", "step": 19}, "nobody ever read its last key"),
     ("where_time_goes", {}, "Guess first, then look."),
     ("where_time_goes", {"guess": 40}, "40 ms of 64: is it that much?"),
-    ("where_time_goes", {"shown": "true"}, "Memory takes 8 ms of 64, and multiplying 1, both at once. What else is there?"),
+    ("where_time_goes", {"shown": "true"}, "At full speed, memory takes 8 ms of 64, and multiplying 1, both at once. What else is there?"),
     ("busy_units", {}, "The fullest is the data path, busy for 87 % of the time. Drag to one warp: is it still?"),
     ("busy_units", {"warps": 2}, "With 2 warps, it’s the schedulers, busy for 77 % of the time. A pair takes 78 clocks; with four it’s 124."),
     ("filled_bar", {"sumsTo": 63, "passesTo": 34}, "Two are left. Pull each into the bar, as far as it goes."),

