@@ -4,7 +4,7 @@ import { products, softmax, weightedSum } from "./attention_row.model.js";
 import { formatNumber, vector } from "./controls.js";
 import { hundredths, path, rect, stage, text } from "./strokes.js";
 
-const initial = { spicy: 2, smoky: 1 }; // the craving
+const initial = { spicy: 1, smoky: 2.5 }; // the craving
 const TASTES = /** @type {("spicy" | "smoky")[]} */ (["spicy", "smoky"]);
 /** Of each jar: its name, its label and what's in it. @type {[string, number[], number[]][]} */
 const JARS = [["cayenne", [1, 0], [10, 0]], ["paprika", [0, 1], [0, 10]], ["chipotle", [1, 1], [5, 5]]];

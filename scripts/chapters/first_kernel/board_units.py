@@ -22,8 +22,8 @@ def draw_program(board: Board) -> None:
     board.step(
         f"The tree of a sum. Four boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each multiplies "
         "one number of the key. Shuffles fold a warp's products to one sum, drawn as four lines to two to one; an "
-        "arrow leads from each warp into shared memory, 3, 1, 4, 2; below it a dashed line, the barrier, and across it an "
-        "arrow to a box that adds the four: 10. From it an arrow leads into shared memory, 10, and from there one for "
+        "arrow leads from each warp into shared memory, 3, 1, 4, 2; below it a dashed line, the barrier, and across it "
+        "an arrow to a box that adds the four: 10. From it an arrow leads into shared memory, 10, and from there one for "
         "each warp, across a second barrier. At the foot: they talk."
     )
     board.erase(keep=STAYS)

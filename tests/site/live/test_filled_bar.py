@@ -55,7 +55,7 @@ def test_lanes_are_at_one_scale_and_what_is_measured_goes_as_far_as_it_was(piece
         whole = time == FULL[part]
         assert (f"loads + {part} {PARTS[part]:.0f} ms" in texts) == whole
         assert (f"drag: loads + {part}" in texts) == (time == 0) and (f"loads + {part} {time} ms" in texts) == (
-            0 < time
+            time > 0
         )
     assert len(stage.select(".knob")) == sum(time < FULL[part] for part, time in to.items())
     assert ("What else?" in texts) == (
