@@ -18,10 +18,10 @@ const NARROW = 600; // below which a question takes two lines
 
 const ms = (/** @type {number} */ time) => `${time < 1 ? time.toFixed(3) : Math.round(time)} ms`;
 const ratio = (/** @type {State} */ { kernel, pytorch }) => `${Math.round(kernel / pytorch)} times as long`;
-/** The guess, of so many milliseconds. @param {State} state */
+/** The guess, of so many milliseconds, and where the knob is: until there’s a guess, in the middle. @param {State} state */
 function guessed({ guess, kernel }) {
   const all = Math.round(kernel);
-  return [requireInteger("Guess", guess, 0, all), all];
+  return [requireInteger("Guess", guess, 0, all), all, guess || Math.round(all / 2)];
 }
 
 /** What is on each side of the knob, and right of it where there’s no room. @param {number} x @param {number} width @param {boolean} narrow */
@@ -62,9 +62,9 @@ const rail = (width) => ({ from: 2 * EDGE + KNOB, to: width - 2 * EDGE - KNOB })
 function draw(state, width, paper) {
   const { kernel, pytorch, l2 } = state;
   const [scale, narrow, shown] = [width / kernel, width < NARROW, paper || state.shown];
-  const [guess, all] = guessed(state);
+  const [guess, all, held] = guessed(state);
   const { from, to } = rail(width);
-  const end = from + (guess / all) * (to - from);
+  const end = from + ((held - 1) / (all - 1)) * (to - from);
   const filled = Object.entries(times(l2));
   const known = Math.max(...filled.map(([, time]) => time * scale));
   const lanes = filled.map(([name, time], lane) => {
@@ -89,7 +89,7 @@ function draw(state, width, paper) {
     rect(2 * EDGE, TOP + 2 * EDGE, (shown ? known : end) - 2 * EDGE, HIGH - 4 * EDGE, "known moves"),
     text(x, TOP + HIGH / 2 + (narrow ? 10 : 16), `riddle violet tinted halo moves ${anchor}`, "What else?", Number(shown)),
     lanes,
-    shown ? nothing : [guess ? drawSides(end, width, narrow) : nothing, drawKnob(end)],
+    shown ? nothing : [drawSides(end, width, narrow), drawKnob(end)],
     shown || guess ? nothing : text(0, TOP + HIGH + 21, "label ink", "drag: how much of it is memory and multiplying?"),
     paper || !guess ? nothing : drawGuess(end, guess, Math.abs(guess - Math.round(known / scale)), width, shown),
   ];
@@ -102,9 +102,9 @@ function picture(state, set, { width }) {
   const label = `Two bars on one scale: three lines of PyTorch take ${ms(state.pytorch)}, this kernel ${ms(state.kernel)}, ${ratio(state)}.${filled}`;
   const drawn = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) => draw(state, wide, paper);
   const place = { ...rail(width), y: TOP + HIGH / 2 };
-  const [guess, max] = guessed(state);
-  const range = { min: 0, max, inWords: `${guess} ms` };
-  const hold = grip("Your guess: memory and multiplying", guess, (guess) => set({ guess }), range, place);
+  const [, max, held] = guessed(state);
+  const range = { min: 1, max, inWords: `${held} ms` };
+  const hold = grip("Your guess: memory and multiplying", held, (guess) => set({ guess }), range, place);
   return html`<div class="hb-live__grips">${stage(width, label, drawn, [HEIGHT, HEIGHT])}${width && !state.shown ? hold : nothing}</div>`;
 }
 

@@ -13,7 +13,11 @@ SUMS = (3, 1, 4, 2)  # of four warps, say
 TREE_YS = (38, 100, 148, 196)  # the levels of a sum
 NAMES_X, BARS_X, MS_WIDTH = 14, 112, 1.6  # a form's name, its bar, and the pixels of a millisecond
 FORM_YS = (28, 80, 132, 184)  # of each form's bar
-DINNER_X, DINNER_YS, MINUTE = 292, (64, 140), 5.2  # rice and sauce, and the pixels of a minute
+DINNER_X, DINNER_YS, MINUTE = (
+    318,
+    (64, 140),
+    3.4,
+)  # rice is as long as the kernel
 
 
 def draw_program(board: Board) -> None:
@@ -23,8 +27,8 @@ def draw_program(board: Board) -> None:
         f"The tree of a sum. Four boxes, the warps, of {lanes} threads each, {warps * lanes} threads. Each multiplies "
         "one number of the key. Shuffles fold a warp's products to one sum, drawn as four lines to two to one; an "
         "arrow leads from each warp into shared memory, 3, 1, 4, 2; below it a dashed line, the barrier, and across it "
-        "an arrow to a box that adds the four: 10. From it an arrow leads into shared memory, 10, and from there one for "
-        "each warp, across a second barrier. At the foot: they talk."
+        "an arrow to a box that adds the four: 10. From it an arrow leads into shared memory, 10, and from there one "
+        "for each warp, across a second barrier. At the foot: they talk."
     )
     board.erase(keep=STAYS)
     threads, shared, added, out = TREE_YS
@@ -102,8 +106,9 @@ def draw_time(board: Board, name: str, times: dict[str, float]) -> None:
 
 def draw_dinner(board: Board) -> None:
     """Rice for sums and sauce for passes, and dinner at the end of the longer."""
-    for y, name, minutes in zip(DINNER_YS, ("rice: sums", "sauce: passes"), (30, 16), strict=True):
-        board.write(DINNER_X, y - 28, name, 0.85, at="left")
+    for y, dish, part, minutes in zip(DINNER_YS, ("rice", "sauce"), ("sums", "passes"), (30, 16), strict=True):
+        board.write(DINNER_X - 8, y, dish, 0.85, at="right")
+        board.write(DINNER_X, y - 28, part, 0.85, at="left")
         board.box(DINNER_X, y - 16, MINUTE * minutes, 32, str(minutes), 0.9)
     end = DINNER_X + MINUTE * 30
     board.line((end, DINNER_YS[0] - 28), (end, DINNER_YS[1] + 46), width=3.2)

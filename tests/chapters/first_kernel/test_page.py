@@ -66,7 +66,8 @@ def test_the_pages_have_what_the_units_work():
     l2_bytes, hbm_bytes = map(worked.bytes_in_a_clock, (1e12 * l2["speed"], H200["hbm bandwidth"].value))
     assert f"[{l2_bytes:.0f} bytes](../../snippets/l2_speed.ipynb) | 512 / {l2_bytes:.0f} = " in page
     assert f"HBM has {hbm_bytes:.0f} bytes in a clock for each SM, and 2 / {hbm_bytes:.0f} = 0.1 clocks." in page
-    assert f"do {worked.TERAFLOPS:.1f} trillion operations" in first
+    each = f"{worked.SMS} · {worked.FP32_FLOP_PER_CLOCK} · {worked.GIGAHERTZ} / 1000"
+    assert f"| {each} | = {worked.TERAFLOPS:.1f} |" in first
     programs = {row["programs"]: row["pair"] for row in records.table("how_many_programs", "times")}
     pair, together = (programs[count] * worked.GIGAHERTZ for count in (1, 16))
     assert f"takes {pair:.0f} clocks for a pair" in notes and f"{pair:.0f} / 16 = {pair / 16:.0f}." in notes

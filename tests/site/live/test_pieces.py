@@ -279,7 +279,7 @@ def test_on_paper_the_picture_is_whole_and_no_control_is_left(open_piece):
     piece = open_piece("online_softmax", step=0)
     page = piece.page
     stepped = "ablation", "accumulator", "add_up", "one_head", "online_softmax"
-    shows_its_end = (*stepped, "busy_units", "filled_bar", "launch", "where_time_goes")
+    shows_its_end = (*stepped, "busy_units", "filled_bar", "where_time_goes")
     others = [start_piece(page, name) for name in PIECES if name not in shows_its_end]
     drawn = [inspect(other, "read")[0] for other in others]
     page.emulate_media(media="print")

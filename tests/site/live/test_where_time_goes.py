@@ -69,7 +69,7 @@ def test_a_guess_reaches_as_far_as_it_says(pieces, size, guess):
     end = float(known["x"]) + float(known["width"])
     assert float(knob["cx"]) == pytest.approx(end, abs=0.01)
     first, last = 13, float(track["width"]) - 13  # half a knob inside the line
-    assert (end - first) / (last - first) == pytest.approx(guess / ALL, abs=1e-3)
+    assert (end - first) / (last - first) == pytest.approx((guess - 1) / (ALL - 1), abs=1e-3)
     assert f"{guess} ms" in stage.text
 
 
@@ -101,7 +101,7 @@ def test_guess_show_and_guess_again_keep_every_edge_in_its_place(visit, width):
     )
     done = lambda: page.locator("#live-where_time_goes[data-done]").count()
     before = piece.evaluate(EDGES)
-    assert "quiet" in button.get_attribute("class") and guess.input_value() == "0"
+    assert "quiet" in button.get_attribute("class") and guess.input_value() == str(ALL // 2)
     guess.fill("40")
     assert says.inner_text() == f"40 ms of {ALL}: is it that much?" and "quiet" not in button.get_attribute("class")
     assert piece.evaluate(EDGES) == before and not done()
@@ -111,7 +111,7 @@ def test_guess_show_and_guess_again_keep_every_edge_in_its_place(visit, width):
     assert piece.evaluate(EDGES) == before and done() and not guess.count()
     assert button.inner_text() == "Guess again"
     button.press("Enter")
-    assert piece.evaluate(EDGES) == before and not done() and guess.input_value() == "0"
+    assert piece.evaluate(EDGES) == before and not done() and guess.input_value() == str(ALL // 2)
     words = piece.locator("svg.stage:visible").evaluate("""(stage) => {
         const all = stage.getBoundingClientRect();
         return [...stage.querySelectorAll("text")].map((each) => each.getBoundingClientRect())
