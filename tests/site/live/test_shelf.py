@@ -53,6 +53,7 @@ def test_a_craving_can_be_changed_and_its_words_stay_in_the_picture(open_piece, 
     told = piece.page.locator("#live-shelf[data-done]")
     assert not told.count(), "the caption waits for the first drag"
     for taste, value, words in (
+        (smoky, "1", "The chipotle fits best, so it’s 58 % of the mix."),
         (spicy, "3", "The chipotle fits best, so it’s 71 % of the mix."),
         (smoky, "0", "The cayenne and the chipotle fit equally well: 49 % of each."),
         (spicy, "0", "You crave nothing, so all three fit equally well: a third of each."),
