@@ -10,7 +10,7 @@ const PARTS = /** @type {("passes" | "sums")[]} */ (["passes", "sums"]);
 const [NAME, LANE, GAP, EDGE, KNOB] = [28, 36, 8, 1.5, 10]; // pixels: above the bar, of a lane, around it, half the bar's line, a knob's radius
 const HIGH = 4 * (LANE + GAP) + GAP + 4 * EDGE;
 const FROM = 2 * EDGE; // the inside of the bar
-const PULL = FROM + KNOB; // where a knob waits
+const FINGER = 22; // half of one: where a knob waits
 
 /** @typedef {typeof initial} State */
 
@@ -31,7 +31,7 @@ function draw(state, width, paper) {
     const name = width < 340 ? part : `loads + ${part}`;
     const words = whole ? svg`${name} <tspan class="strong">${ms(time)}</tspan>` : to ? svg`${name} ${ms(to)}` : `drag: ${name}`;
     const room = 8.2 * name.length + 62; // that the words take
-    return { i: i + 2, end: whole || to ? end : 0, whole, words, room, knob: Math.max(PULL, whole ? end - KNOB : end) };
+    return { i: i + 2, end: whole || to ? end : 0, whole, words, room, knob: Math.max(FINGER, whole ? end - KNOB : end) };
   });
   const worked = Object.entries(times(state.l2));
   const under = (/** @type {number} */ x) => (sums.end > x ? ["paper", ""] : ["ink", "tinted halo"]); // on the sums, or on the bar
@@ -66,7 +66,7 @@ function picture(state, set, { width }) {
   const label = `A bar, this kernel’s ${ms(state.kernel)}. In it, worked out: ${NAMES.memory} ${ms(memory)}, multiplying ${ms(multiplying)}${measured.join("")}.`;
   const scale = (width - 4 * EDGE) / state.kernel;
   const holds = pulled(state).map(({ part, to, most, time }, i) => {
-    const place = { from: PULL, to: FROM + time * scale - KNOB, y: lane(i + 2) + LANE / 2 };
+    const place = { from: FINGER, to: Math.min(FROM + time * scale - KNOB, width - FINGER), y: lane(i + 2) + LANE / 2 };
     return grip(`How far the ${part} go`, to, (to) => set({ [`${part}To`]: to }), { min: 0, max: most, inWords: ms(to) }, place);
   });
   const drawn = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) => draw(state, wide, paper);

@@ -97,7 +97,7 @@ function pad(state, set, width) {
   };
   const sliders = TASTES.map((taste) => {
     const change = (/** @type {Event} */ event) => set({ [taste]: Number(/** @type {HTMLInputElement} */ (event.target).value) });
-    return html`<input type="range" aria-label=${`How ${taste}`} min="0" max=${MOST} step=${STEP} .value=${String(state[taste])} @input=${change}>`;
+    return html`<input type="range" class="hb-live__grip" aria-label=${`How ${taste}`} min="0" max=${MOST} step=${STEP} .value=${String(state[taste])} @input=${change}>`;
   });
   return html`<div class="hb-live__pad" style="left: ${left - ROOM}px; top: ${foot + ROOM - size}px; width: ${size}px; height: ${size}px"
     @pointerdown=${point} @pointermove=${point}>${sliders}</div>`;

@@ -11,7 +11,7 @@ const [LOW, HIGH] = [24, 2 * LANE + 3 * GAP]; // of PyTorch's bar, and of the ke
 const NAME = 28; // above each bar
 const TOP = NAME + LOW + 20 + NAME; // of the kernel's
 const HEIGHT = TOP + HIGH + 28; // with the guess
-const EDGE = 1.5; // half the line around what is empty, in pixels
+const [EDGE, FINGER] = [1.5, 22]; // half the line around what is empty, and half a finger, in pixels
 const NARROW = 600; // below which a question takes two lines
 
 /** @typedef {typeof initial} State */
@@ -56,7 +56,7 @@ const drawKnob = (x) => [
 ];
 
 /** Where a knob is at the least and at the most. @param {number} width */
-const rail = (width) => ({ from: 2 * EDGE + KNOB, to: width - 2 * EDGE - KNOB });
+const rail = (width) => ({ from: FINGER, to: width - FINGER });
 
 /** @param {State} state @param {number} width @param {boolean} paper */
 function draw(state, width, paper) {

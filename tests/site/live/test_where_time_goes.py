@@ -68,7 +68,7 @@ def test_a_guess_reaches_as_far_as_it_says(pieces, size, guess):
     knob, (track, _, _, known, *_) = stage.select_one(".knob"), stage.select("rect")
     end = float(known["x"]) + float(known["width"])
     assert float(knob["cx"]) == pytest.approx(end, abs=0.01)
-    first, last = 13, float(track["width"]) - 13  # half a knob inside the line
+    first, last = 22, float(track["width"]) - 22  # half a finger inside the picture
     assert (end - first) / (last - first) == pytest.approx((guess - 1) / (ALL - 1), abs=1e-3)
     assert f"{guess} ms" in stage.text
 
