@@ -31,3 +31,12 @@ def open_piece(visit):
         return start_piece(page, name)
 
     return open_in_state
+
+
+def words_outside(piece) -> int:
+    """How many words leave the picture that a piece shows, to the left or right; a halo may, by 2.5 pixels."""
+    return piece.locator("svg.stage:visible").evaluate("""(stage) => {
+        const all = stage.getBoundingClientRect();
+        return [...stage.querySelectorAll("text")].map((each) => each.getBoundingClientRect())
+            .filter(({ left, right }) => left < all.left - 3 || right > all.right + 3).length;
+    }""")

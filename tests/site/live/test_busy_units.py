@@ -7,7 +7,7 @@ from bs4 import BeautifulSoup
 
 from scripts import records
 from scripts.chapters import plot
-from tests.site.live.conftest import start_piece
+from tests.site.live.conftest import start_piece, words_outside
 from tests.site.live.test_pieces import FOLDER, every_width
 
 WARPS = (1, 2, 4, 8)
@@ -65,10 +65,5 @@ def test_dragging_the_warps_moves_no_edge_and_every_word_stays_in_the_picture(vi
         assert f"programs of {count} warps: a pair takes {CLOCKS[count]:.0f} clocks" in label
         assert f"it’s the {FULLEST[count]}" in piece.locator(".hb-live__says").inner_text() or count == 4
         assert piece.bounding_box() == before
-        words = piece.locator("svg.stage:visible").evaluate("""(stage) => {
-            const all = stage.getBoundingClientRect();
-            return [...stage.querySelectorAll("text")].map((each) => each.getBoundingClientRect())
-                .filter(({ left, right }) => left < all.left - 0.1 || right > all.right + 0.1).length;
-        }""")
-        assert words == 0
+        assert not words_outside(piece)
     assert done.count()

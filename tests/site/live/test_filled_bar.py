@@ -8,7 +8,7 @@ from bs4 import BeautifulSoup
 from scripts import records
 from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
-from tests.site.live.conftest import start_piece
+from tests.site.live.conftest import start_piece, words_outside
 from tests.site.live.test_pieces import FOLDER, every_width
 from tests.site.live.test_where_time_goes import L2
 from tests.site.live.test_where_time_goes import MEASURED as FIRST_BAR
@@ -85,11 +85,6 @@ def test_pulling_moves_no_edge_and_both_end_it(visit, width):
         piece.get_by_role("slider", name=part).fill(str(to))
         assert says.inner_text().startswith(words) and page.locator(done).count() == ended
         assert piece.bounding_box() == before
-        outside = piece.locator("svg.stage:visible").evaluate("""(stage) => {
-            const all = stage.getBoundingClientRect();
-            return [...stage.querySelectorAll("text")].map((each) => each.getBoundingClientRect())
-                .filter(({ left, right }) => left < all.left - 3 || right > all.right + 3).length;
-        }""")
-        assert outside == 0
+        assert not words_outside(piece)
     label = piece.locator("svg.stage:visible").get_attribute("aria-label")
     assert all(f"{part} {time:.0f} ms" in label for part, time in PARTS.items())

@@ -7,7 +7,7 @@ from bs4 import BeautifulSoup
 
 from scripts import records
 from scripts.chapters import plot
-from tests.site.live.conftest import start_piece
+from tests.site.live.conftest import start_piece, words_outside
 from tests.site.live.test_pieces import FOLDER, every_width
 
 TIMES = {
@@ -112,9 +112,4 @@ def test_guess_show_and_guess_again_keep_every_edge_in_its_place(visit, width):
     assert button.inner_text() == "Guess again"
     button.press("Enter")
     assert piece.evaluate(EDGES) == before and not done() and guess.input_value() == str(ALL // 2)
-    words = piece.locator("svg.stage:visible").evaluate("""(stage) => {
-        const all = stage.getBoundingClientRect();
-        return [...stage.querySelectorAll("text")].map((each) => each.getBoundingClientRect())
-            .filter(({ left, right }) => left < all.left - 0.1 || right > all.right + 0.1).length;
-    }""")
-    assert words == 0
+    assert not words_outside(piece)
