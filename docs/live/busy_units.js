@@ -21,6 +21,7 @@ const UNITS = {
 const ALL = /** @type {Unit[]} */ (Object.keys(UNITS));
 const [HEAD, INSIDE, GAP, NAME] = [52, 16, 16, 52]; // pixels: of the rail’s row, around and between the vessels, and two names above each
 const [WIDE, TALL, BAR] = [600, [86, 150], 34]; // from which width they’re in one row; a vessel, in two rows and in one; the clocks’ bar
+const ROOM = 150; // that what a unit does takes in one line
 const [RAIL, STOP, KNOB, EDGE] = [156, 64, 10, 22]; // where the warps’ rail begins, to its next stop, its knob, half a finger
 
 /** @typedef {typeof initial} State */
@@ -77,7 +78,7 @@ function picture(state, set, { width }) {
       const colour = unit === fullest ? "violet" : "soft";
       return [
         text(x, y - 27, `label strong ${unit === fullest ? "violet" : "ink"}`, name),
-        text(x, y - 9, `${narrow ? "small" : "label"} soft`, narrow ? briefly : does),
+        across < ROOM ? text(x, y - 9, "small soft", briefly) : text(x, y - 9, "label soft", does),
         rect(x, y, across, high, "track"),
         rect(x, y + high - level, across, level, `${colour} moves`),
         path(`M${x} ${y}V${y + high}H${x + across}V${y}`, "ink thin"),

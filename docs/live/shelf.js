@@ -49,12 +49,15 @@ function drawJar(x, y, half, name, label, inside) {
   ];
 }
 
-/** The plane of both tastes: where nothing is craved, and from there to 1. @param {number} wide */
-const plane = (wide) => (wide < 600 ? { left: 66, foot: 148, unit: 40 } : { left: 66, foot: 212, unit: 56 });
+/** The plane of both tastes: where nothing is craved, from there to 1, and whether there’s room for names. @param {number} wide */
+function plane(wide) {
+  if (wide < 600) return { left: 66, foot: 148, unit: 40, named: true };
+  return wide < 920 ? { left: 30, foot: 112, unit: 26, named: false } : { left: 66, foot: 212, unit: 56, named: true };
+}
 
 /** The craving is an arrow, and the labels are points. @param {State} state @param {number} wide @param {boolean} paper */
 function drawCraving(state, wide, paper) {
-  const { left, foot, unit } = plane(wide);
+  const { left, foot, unit, named } = plane(wide);
   const at = (/** @type {number[]} */ [spicy, smoky]) => [left + unit * spicy, foot - unit * smoky];
   const craving = TASTES.map((taste) => state[taste]);
   const [[x, y], end] = [at(craving), at([MOST, MOST])];
@@ -66,12 +69,13 @@ function drawCraving(state, wide, paper) {
     JARS.map(([name, label], i) => {
       const [x, y] = at(label);
       const [away, down, side] = [[8, -9, ""], [-9, 5, "end"], [15, 5, ""]][i]; // above its point, left, and right of it
-      return [svg`<circle class="fill key" cx=${x} cy=${y} r="4.5" />`, text(x + Number(away), y + Number(down), `small key point ${side}`, name)];
+      return [svg`<circle class="fill key" cx=${x} cy=${y} r="4.5" />`, named ? text(x + Number(away), y + Number(down), `small key point ${side}`, name) : nothing];
     }),
     path(`M${left} ${foot}L${x} ${y}`, "query"),
     svg`<circle class="query ${paper ? "fill" : "knob"}" cx=${x} cy=${y} r=${paper ? 5 : KNOB} />`,
-    text(end[0] + 14, end[1] + 18, "label query", "my craving"),
-    text(end[0] + 14, end[1] + 40, "label query strong", vector(craving, 1)),
+    named
+      ? [text(end[0] + 14, end[1] + 18, "label query", "my craving"), text(end[0] + 14, end[1] + 40, "label query strong", vector(craving, 1))]
+      : text(0, foot + 26, "label query strong", vector(craving, 1)),
   ];
 }
 
