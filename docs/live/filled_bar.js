@@ -1,8 +1,8 @@
 // The bar from the chapter's first picture: what was worked out is dashed, and the reader pulls in what was measured.
 import { html, nothing, svg } from "lit-html";
-import { NAMES, cuts, times } from "./where_time_goes.model.js";
+import { NAMES, times } from "./where_time_goes.model.js";
 import { grip, requireInteger } from "./controls.js";
-import { path, rect, stage, text } from "./strokes.js";
+import { cuts, path, rect, stage, text } from "./strokes.js";
 
 // In milliseconds and TB/s; passes and sums: of the kernel without the other, in FP16; and how far each is pulled in.
 const initial = { kernel: 64.1, pytorch: 0.545, l2: 8.47, passes: 34.7, sums: 63.7, passesTo: 0, sumsTo: 0 };

@@ -1,8 +1,8 @@
 // The time of a kernel as a bar: the reader drags how much of it two suspects fill, and then sees how little it is.
 import { html, nothing, svg } from "lit-html";
-import { NAMES, cuts, times } from "./where_time_goes.model.js";
+import { NAMES, times } from "./where_time_goes.model.js";
 import { grip, requireInteger } from "./controls.js";
-import { path, rect, stage, text } from "./strokes.js";
+import { cuts, path, rect, stage, text } from "./strokes.js";
 
 // In milliseconds and TB/s, as measured; guess: in milliseconds, 0 before there is one; shown: whether the suspects are.
 const initial = { kernel: 63.9, pytorch: 0.545, l2: 8.47, guess: 0, shown: false };

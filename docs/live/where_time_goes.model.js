@@ -15,10 +15,3 @@ export const NAMES = { memory: "memory", multiplying: "multiplying" };
 
 /** In milliseconds. @param {number} l2 terabytes a second */
 export const times = (l2) => ({ memory: gigabytes / l2, multiplying: (billions / OPERATIONS / SMS / GIGAHERTZ) * 1e3 });
-
-/**
- * Where a bar of a time is cut into pieces of another, in pixels.
- * @param {number} piece @param {number} whole @param {number} width of the whole @param {number} top @param {number} foot
- */
-export const cuts = (piece, whole, width, top, foot) =>
-  Array.from({ length: Math.floor(whole / piece) }, (_, i) => `M${(((i + 1) * piece * width) / whole).toFixed(1)} ${top}V${foot}`).join("");
