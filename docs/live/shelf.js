@@ -87,24 +87,26 @@ function drawStream(x, top, into, rim, thick) {
   return svg`<path class="fill value stream" d=${`M${a} ${top}C${a} ${from} ${b} ${to} ${b} ${rim}H${d}C${d} ${to} ${c} ${from} ${c} ${top}Z`} />`;
 }
 
-/** What is held: a finger or the mouse points at both tastes, and the keyboard has a slider for each. @param {State} state @param {(change: Partial<State>) => void} set @param {number} width */
+/** What is held: the mouse points anywhere, a finger drags the knob or taps elsewhere, and the keyboard has a slider for each taste. @param {State} state @param {(change: Partial<State>) => void} set @param {number} width */
 function pad(state, set, width) {
   const { left, foot, unit } = plane(width);
   const size = MOST * unit + 2 * ROOM;
   const near = (/** @type {number} */ pixels) => Math.min(MOST, Math.max(0, Math.round((pixels - ROOM) / unit / STEP) * STEP));
-  const point = (/** @type {PointerEvent} */ event) => {
-    const target = /** @type {Element} */ (event.currentTarget);
-    if (event.type === "pointerdown") target.setPointerCapture(event.pointerId);
-    else if (!target.hasPointerCapture(event.pointerId)) return;
-    const box = target.getBoundingClientRect();
+  const point = (/** @type {MouseEvent} */ event) => {
+    const box = /** @type {Element} */ (event.currentTarget).getBoundingClientRect();
     set({ spicy: near(event.clientX - box.left), smoky: near(box.bottom - event.clientY) });
   };
+  const holds = (/** @type {PointerEvent} */ { pointerType, target }) => pointerType === "mouse" || /** @type {Element} */ (target).matches(".hold");
+  const hold = (/** @type {PointerEvent} */ event) => holds(event) && /** @type {Element} */ (event.target).setPointerCapture(event.pointerId);
+  const drag = (/** @type {PointerEvent} */ event) =>
+    holds(event) && /** @type {Element} */ (event.target).hasPointerCapture(event.pointerId) && point(event);
   const sliders = TASTES.map((taste) => {
     const change = (/** @type {Event} */ event) => set({ [taste]: Number(/** @type {HTMLInputElement} */ (event.target).value) });
     return html`<input type="range" class="hb-live__grip" aria-label=${`How ${taste}`} min="0" max=${MOST} step=${STEP} .value=${String(state[taste])} @input=${change}>`;
   });
   return html`<div class="hb-live__pad" style="left: ${left - ROOM}px; top: ${foot + ROOM - size}px; width: ${size}px; height: ${size}px"
-    @pointerdown=${point} @pointermove=${point}>${sliders}</div>`;
+    @click=${point} @pointerdown=${hold} @pointermove=${drag}>${sliders}
+    <span class="hold" style="left: ${ROOM + state.spicy * unit}px; bottom: ${ROOM + state.smoky * unit}px"></span></div>`;
 }
 
 /** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */

@@ -256,16 +256,19 @@ def test_a_finger_taps_slides_and_scrolls(visit):
     page = visit.go(visit.tab("light", 390, touch=True), "live/")
     for name in PIECES:
         piece = start_piece(page, name)
-        slider, shown = piece.locator(".hb-live__bar input[type=range], .hb-live__grip"), inspect(piece, "shown")
+        slider = piece.locator(".hb-live__bar input[type=range], .hb-live__grips > .hb-live__grip")
+        pad, shown = piece.locator(".hb-live__pad"), inspect(piece, "shown")
         if slider.count():
             assert drag_scrolls_page(piece, slider.last, 0, -160) and inspect(piece, "shown") == shown, name
             assert not drag_scrolls_page(piece, slider.last, 60, 0) and inspect(piece, "shown") != shown, name
+        elif pad.count():
+            assert drag_scrolls_page(piece, pad, 0, -160) and inspect(piece, "shown") == shown, name
         elif name in STEPPING_PIECES:
             piece.locator(".hb-live__main").tap()
             assert inspect(piece, "shown") != shown, name
 
 
-@pytest.mark.parametrize(("name", "right", "down"), [("dot", 30, -60), ("roofline", 60, -90)])
+@pytest.mark.parametrize(("name", "right", "down"), [("dot", 30, -60), ("roofline", 60, -90), ("shelf", 40, 60)])
 def test_what_a_finger_holds_follows_it_and_the_page_stays(visit, name, right, down):
     page = visit.go(visit.tab("light", 390, touch=True), "live/?dot.q=2 1&dot.k=1 -2")
     piece = start_piece(page, name)
