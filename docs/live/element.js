@@ -128,6 +128,7 @@ class PieceController {
       link: () => this.link(),
       playing: this.timer !== undefined,
       open: this.open,
+      changed: this.changes().length > 0,
       ended: this.ended,
       linked: this.linked,
     };
@@ -227,6 +228,11 @@ class PieceController {
     this.draw();
   }
 
+  /** What differs from the page's state. */
+  changes() {
+    return Object.keys(this.first).filter((key) => this.state[key] !== this.first[key]);
+  }
+
   fold() {
     this.open = !this.open;
     this.draw();
@@ -244,10 +250,8 @@ class PieceController {
   /** Puts what differs from the page's state into the address, and on the clipboard where that is allowed. */
   async link() {
     const asked = new URLSearchParams(location.search);
-    for (const key of Object.keys(this.first)) {
-      if (this.state[key] === this.first[key]) asked.delete(`${this.name}.${key}`);
-      else asked.set(`${this.name}.${key}`, String(this.state[key]));
-    }
+    for (const key of Object.keys(this.first)) asked.delete(`${this.name}.${key}`);
+    for (const key of this.changes()) asked.set(`${this.name}.${key}`, String(this.state[key]));
     history.replaceState(null, "", `${location.pathname}${asked.size ? `?${asked}` : ""}#live-${this.name}`);
     const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
     this.linked = `The address now leads here${copied ? ", and it’s copied" : ""}.`;

@@ -77,10 +77,11 @@ function picture(state, set, { width }) {
 function says(state) {
   const [passes, sums] = pulled(state).map(({ to, most }) => to === most);
   const whole = ms(state.kernel);
+  const going = pulled(state).find(({ to, most }) => to > 0 && to < most);
   if (passes && sums) return "The sums fill the bar, and all the others are hidden in them.";
   if (passes) return `Loads and passes: ${ms(state.passes)} of ${whole}, and no further. And the sums?`;
   if (sums) return `Loads and sums: ${ms(state.sums)} of ${whole}. They fill it. And the passes?`;
-  return "Two are left. Pull each into the bar, as far as it goes.";
+  return going ? `Loads and ${going.part}, so far: ${ms(going.to)}.` : "Two are left. Pull each into the bar, as far as it goes.";
 }
 
 /** @type {import("./frame.js").Piece<State>} */

@@ -25,7 +25,7 @@ export class Refused extends Error {}
 /**
  * A piece. Its module exports one by default and touches no browser: the build draws the first state with it. The frame
  * puts the picture on top, below it the primary control (or Back, the next step and Play) and the sentence, and
- * everything else behind "more".
+ * everything else behind "more", which isn't there while nothing has changed and nothing else can.
  * @template {State} S
  * @typedef {object} Piece
  * @property {string} title what the gallery calls it
@@ -54,7 +54,8 @@ export class Refused extends Error {}
 /**
  * What the frame's buttons do; a picture drawn by the build has none.
  * @typedef {{set: (change: any) => void, go: (step: number) => void, finish: () => void, play: () => void, fold: () =>
- *   void, reset: () => void, link: () => void, playing: boolean, open: boolean, ended: boolean, linked: string}} Buttons
+ *   void, reset: () => void, link: () => void, playing: boolean, open: boolean, changed: boolean, ended: boolean, linked:
+ *   string}} Buttons
  */
 
 /**
@@ -129,8 +130,8 @@ export function isHeld(piece, state, elapsed) {
  * @param {Piece<S>} piece @param {S} state @param {S} previous @param {Canvas} canvas @param {Buttons | null} buttons
  */
 export function drawPiece(piece, state, previous, canvas, buttons) {
-  const { set, go, finish, play, fold, playing, open, ended } =
-    buttons ?? { set() {}, go() {}, finish() {}, play() {}, fold() {}, playing: false, open: false, ended: true };
+  const { set, go, finish, play, fold, playing, open, changed, ended } =
+    buttons ?? { set() {}, go() {}, finish() {}, play() {}, fold() {}, playing: false, open: false, changed: false, ended: true };
   const last = piece.lastStep?.(state);
   const step = Number(state.step);
   const [afterwards, anew] = piece.again?.(state) ?? ["Again", { step: 0 }];
@@ -158,7 +159,7 @@ export function drawPiece(piece, state, previous, canvas, buttons) {
         <p class="hb-live__says ${waits ? "soft" : ""}" aria-busy=${String(Boolean(waits))} aria-live=${playing ? "off" : "polite"} aria-atomic="true">${typeset(text)}</p>
         ${last ? longest(piece, state, last).map((text) => html`<p aria-hidden="true">${typeset(text)}</p>`) : nothing}
       </div>
-      <button type="button" class="hb-live__fold" aria-expanded=${String(open)} @click=${fold}>more</button>
+      <button type="button" class="hb-live__fold ${piece.more || changed || open ? "" : "idle"}" aria-expanded=${String(open)} @click=${fold}>more</button>
     </div>
     ${buttons ? drawMore(piece, state, buttons, step, last) : nothing}
   </div>${piece.numbers ? html`<div class="hb-live__numbers">${piece.numbers(state, canvas, set)}</div>` : nothing}</div>`;

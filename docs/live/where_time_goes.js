@@ -37,6 +37,12 @@ function drawSides(x, width, narrow) {
   return [write((x - KNOB) / 2, suspects, "middle"), rest];
 }
 
+/** By how much a guess is off the longer of the two; whoever added both isn’t. @param {number} guess @param {{ memory: number, multiplying: number }} parts */
+function missed(guess, { memory, multiplying }) {
+  const longer = Math.round(Math.max(memory, multiplying));
+  return guess > longer && guess <= Math.round(memory + multiplying) ? 0 : Math.abs(guess - longer);
+}
+
 /** How far the guess reaches, below the bar, and in the end by how much it’s off. @param {number} x @param {number} guess @param {number} off @param {number} width @param {boolean} shown */
 function drawGuess(x, guess, off, width, shown) {
   const [y, name, room] = width < NARROW ? [TOP + HIGH + 16, "", 125] : [TOP + HIGH + 16, "your guess: ", 210];
@@ -91,7 +97,7 @@ function draw(state, width, paper) {
     lanes,
     shown ? nothing : [drawSides(end, width, narrow), drawKnob(end)],
     shown || guess ? nothing : text(0, TOP + HIGH + 21, "label ink", "drag: how much of it is memory and multiplying?"),
-    paper || !guess ? nothing : drawGuess(end, guess, Math.abs(guess - Math.round(known / scale)), width, shown),
+    paper || !guess ? nothing : drawGuess(end, guess, missed(guess, times(l2)), width, shown),
   ];
 }
 
@@ -117,7 +123,7 @@ function primary({ shown, guess }, set) {
 /** @param {State} state */
 function says(state) {
   const [{ memory, multiplying }, [guess, all]] = [times(state.l2), guessed(state)];
-  if (!state.shown) return guess ? `${guess} ms of ${all}: is it that much?` : "Guess first, then look.";
+  if (!state.shown) return guess ? `${guess} ms of ${all}: is it that much?` : "Each stripe is PyTorch’s time. Both give the same result, up to rounding.";
   return `At full speed, memory takes ${Math.round(memory)} ms of ${all}, and multiplying ${Math.round(multiplying)}, both at once. What else is there?`;
 }
 

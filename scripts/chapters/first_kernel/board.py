@@ -145,8 +145,8 @@ def code() -> tuple[str, ...]:
         f"first = tl.program_id(0) * {BLOCK}",
         f"offsets = first + tl.arange(0, {BLOCK})",
         f"mask = offsets < {LENGTH}",
-        "total = tl.load(x + offsets, mask)",
-        "      + tl.load(y + offsets, mask)",
+        "total = (tl.load(x + offsets, mask)",
+        "       + tl.load(y + offsets, mask))",
         "tl.store(out + offsets, total, mask)",
     )
 

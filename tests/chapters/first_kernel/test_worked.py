@@ -107,8 +107,8 @@ def test_to_multiply_takes_two_clocks_of_a_pair():
 def test_the_code_on_the_board_is_the_kernels():
     source = re.sub(r"\s+", " ", Path(add.__file__).read_text(encoding="utf-8").partition("def add_kernel")[2])
     source = source.replace("BLOCK", str(worked.BLOCK)).replace("< length", f"< {worked.LENGTH}")
-    for line in code():
-        assert line.strip() in source
+    for line in code():  # on the board a sum over two lines has parentheses
+        assert line.strip().replace("= (", "= ").replace("))", ")") in source
     source = re.sub(
         r"\s+", " ", Path(one_head.__file__).read_text(encoding="utf-8").partition("def one_head_kernel")[2]
     )

@@ -76,7 +76,7 @@ def test_pulling_moves_no_edge_and_both_end_it(visit, width):
     piece = start_piece(page, "filled_bar")
     before, says, done = piece.bounding_box(), piece.locator(".hb-live__says"), "#live-filled_bar[data-done]"
     for part, to, words, ended in (
-        ("sums", 30, "Two are left.", 0),
+        ("sums", 30, "Loads and sums, so far: 30 ms.", 0),
         ("passes", FULL["passes"], "Loads and passes: 35 ms of 64 ms, and no further.", 0),
         ("sums", FULL["sums"], "The sums fill the bar", 1),
         ("passes", 0, "Loads and sums: 64 ms of 64 ms. They fill it.", 0),

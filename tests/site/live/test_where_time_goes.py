@@ -115,4 +115,14 @@ def test_guess_show_and_guess_again_keep_every_edge_in_its_place(visit, width):
     assert button.inner_text() == "Guess again"
     button.press("Enter")
     assert piece.evaluate(EDGES) == before and not done() and guess.input_value() == str(ALL // 2)
+    for other, off in (
+        (9, 0),
+        (8, 0),
+        (7, 1),
+        (10, 2),
+    ):  # memory and multiplying are 8 and 1, at once or one after the other
+        guess.fill(str(other))
+        button.press("Enter")
+        assert f"{other} ms, {off} off" in piece.locator("svg.stage:visible").text_content()
+        button.press("Enter")
     assert not words_outside(piece)
