@@ -1,5 +1,5 @@
 // A program multiplies a query with a key, one step for all threads, and adds up, for which they have to talk.
-import { nothing, svg } from "lit-html";
+import { nothing } from "lit-html";
 import { parseNumbers } from "./controls.js";
 import { clamp, group, path, rect, stage, text } from "./strokes.js";
 
@@ -26,7 +26,7 @@ const BANDS = [
 
 /** @typedef {typeof initial} State */
 /** How much is there of what a step draws between two heights. @typedef {(step: number, from: number, to: number) => number} There */
-/** @typedef {ReturnType<typeof columns> & {there: There, write: (x: number, y: number, look: string, words: unknown) => unknown}} Ground what is to come has no words */
+/** @typedef {ReturnType<typeof columns> & {there: There}} Ground */
 
 /** Who gets a thread’s number, and whose it gets. @param {number} thread @param {number} away */
 const partner = (thread, away) => thread ^ away;
@@ -60,17 +60,27 @@ function drawLine(on, step, [x, y], [right, foot], look = "soft thin") {
 }
 
 /** A score is rose, what leads to it grey. @param {Ground} on @param {number} thread @param {number} y @param {number} number @param {string} look */
-function drawCell({ x, column, write }, thread, y, number, look) {
+function drawCell({ x, column }, thread, y, number, look) {
   return [
     ["paper", `${look} tint`].map((each) => rect(x(thread) - column / 2 + 1, y, column - 2, CELL, each)),
-    write(x(thread), y + CELL - 4, `label strong middle ${look}`, number),
+    text(x(thread), y + CELL - 4, `label strong middle ${look}`, number),
   ];
 }
 
-/** @param {Ground} on @param {number} step @param {number} y @param {string} name @param {number[]} numbers */
-function drawRow(on, step, y, name, numbers, look = "ink") {
-  const cells = numbers.map((number, thread) => drawCell(on, thread, y, number, look));
-  return group(on.there(step, y, y + CELL), on.write(0, y + CELL - 5, `${on.words} ${look}`, name), cells);
+/** @param {Ground} on @param {number} step @param {number} y @param {number[]} numbers */
+const drawRow = (on, step, y, numbers, look = "ink") =>
+  group(on.there(step, y, y + CELL), numbers.map((number, thread) => drawCell(on, thread, y, number, look)));
+
+/** What the rows are called, those to come in grey. @param {Ground} on */
+function drawNames({ wide, words, there }) {
+  const barrier = (/** @type {string} */ wait) => (wide < 600 ? "barrier: wait" : `barrier: wait ${wait}`);
+  const names = /** @type {[number, number, string, string][]} */ ([
+    [0, QUERY, "query", "query"], [0, KEY, "key", "× key"], [1, PRODUCT, "ink", "= product"],
+    ...SHUFFLED.map((y, i) => [2 + i, y, "ink", `shuffle, ${AWAY[i]} away`]),
+    [4, MEMORY, "ink", "shared memory"], [4, MEMORY + BARRIER - CELL / 2, "ink", barrier("for both")], [5, MEMORY + READ, "rose", "= score"],
+    [6, AGAIN, "ink", "shared memory"], [6, AGAIN + BARRIER - CELL / 2, "ink", barrier("again")], [6, AGAIN + READ, "rose", "read by all"],
+  ]);
+  return names.map(([step, y, look, name]) => text(0, y + CELL - 5, `${words} ${there(step, y, y + CELL) ? look : "soft"}`, name));
 }
 
 /** Each thread keeps its number, and hands it to its partner. @param {Ground} on @param {number} i @param {number[]} sums */
@@ -78,26 +88,21 @@ function drawShuffle(on, i, sums) {
   const [[from], to, step] = [BANDS[2 + i], SHUFFLED[i], 2 + i];
   const lines = (/** @type {number} */ away, /** @type {string} */ look) =>
     THREADS.map((thread) => drawLine(on, step, [on.x(thread), from], [on.x(partner(thread, away)), to], look));
-  return [lines(0, "line thin"), lines(AWAY[i], "soft"), drawRow(on, step, to, `shuffle, ${AWAY[i]} away`, sums)];
+  return [lines(0, "line thin"), lines(AWAY[i], "soft"), drawRow(on, step, to, sums)];
 }
 
 /** What the first threads write, and the barrier below it. @param {Ground} on @param {number} step @param {number} top @param {number[]} numbers */
-function drawMemory(on, step, top, numbers, look = "ink", wait = "for both") {
-  const [{ wide, left, right, x, there }, dashed] = [on, top + BARRIER];
+function drawMemory(on, step, top, numbers, look = "ink") {
+  const [{ left, right, x, there }, dashed] = [on, top + BARRIER];
   const memory = [
-    on.write(0, top + CELL - 5, `${on.words} ink`, "shared memory"),
     rect(left, top, right - left, CELL, "paper"),
     numbers.map((number, i) => drawCell(on, FIRSTS[i], top, number, look)),
     path(`M${left} ${top}H${right}V${top + CELL}H${left}Z`, "ink thin"),
   ];
-  const barrier = [
-    path(`M${left} ${dashed}H${right}`, "ink dashes thin"),
-    on.write(0, dashed + 5, `${on.words} ink`, wide < 600 ? "barrier: wait" : `barrier: wait ${wait}`),
-  ];
   return [
     numbers.map((_, i) => drawLine(on, step, [x(FIRSTS[i]), top + WRITE], [x(FIRSTS[i]), top])),
     group(there(step, top, top + CELL), memory),
-    group(there(step, top + CELL, dashed), barrier),
+    group(there(step, top + CELL, dashed), path(`M${left} ${dashed}H${right}`, "ink dashes thin")),
   ];
 }
 
@@ -122,21 +127,11 @@ function picture(state, _, { width, elapsed }) {
       return clamp(0, (top + (foot - top) * Math.min(1, elapsed / PACE) - from) / (to - from), 1);
     };
     /** @type {Ground} */
-    const on = { ...columns(wide), there, write: text };
+    const on = { ...columns(wide), there };
     const { x, column, right } = on;
     const [last, now] = [BANDS[Math.max(0, state.step - 1)][1] || KEY + CELL, BANDS[state.step][1] || KEY + CELL];
     const foot = paper ? HEIGHT - 4 : last + (now - last) * Math.min(1, elapsed / PACE); // a warp reaches as far as what’s drawn in it
     const small = ["drawn small: really", `${WARPS} warps of ${WARP}`]; // a sentence says it, but not on paper
-    const rows = (/** @type {Ground} */ on) => [
-      drawRow(on, 1, PRODUCT, "= product", products),
-      shuffled.map((numbers, i) => drawShuffle(on, i, numbers)),
-      drawMemory(on, 4, MEMORY, sums),
-      drawRead(on, 5, MEMORY, FIRSTS, [0]),
-      drawRow(on, 5, MEMORY + READ, "= score", [score], "rose"),
-      drawMemory(on, 6, AGAIN, [score], "rose", "again"),
-      drawRead(on, 6, AGAIN, [0], THREADS),
-      drawRow(on, 6, AGAIN + READ, "read by all", THREADS.map(() => score), "rose"),
-    ];
     return [
       FIRSTS.map((first, warp) => [
         rect(x(first) - column / 2, 0, LANES * column, foot + 4, "track"),
@@ -145,10 +140,17 @@ function picture(state, _, { width, elapsed }) {
       text(0, 31, `${on.words} soft`, "thread"),
       THREADS.map((thread) => text(x(thread), 31, `${on.words} soft middle`, thread)),
       paper ? small.map((words, i) => text(right + 16, 14 + 17 * i, "small soft", words)) : nothing,
-      drawRow(on, 0, QUERY, "query", query, "query"),
-      drawRow(on, 0, KEY, "× key", key, "key"),
-      paper ? nothing : svg`<g class="ghost">${rows({ ...on, there: () => 1, write: () => nothing })}</g>`,
-      rows(on),
+      drawNames(on),
+      drawRow(on, 0, QUERY, query, "query"),
+      drawRow(on, 0, KEY, key, "key"),
+      drawRow(on, 1, PRODUCT, products),
+      shuffled.map((numbers, i) => drawShuffle(on, i, numbers)),
+      drawMemory(on, 4, MEMORY, sums),
+      drawRead(on, 5, MEMORY, FIRSTS, [0]),
+      drawRow(on, 5, MEMORY + READ, [score], "rose"),
+      drawMemory(on, 6, AGAIN, [score], "rose"),
+      drawRead(on, 6, AGAIN, [0], THREADS),
+      drawRow(on, 6, AGAIN + READ, THREADS.map(() => score), "rose"),
     ];
   };
   const known = [products, ...shuffled, sums, [score], THREADS.map(() => score)].slice(0, state.step);

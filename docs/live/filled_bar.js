@@ -39,8 +39,8 @@ function draw(state, width, paper) {
   return [
     text(0, NAME - 12, "ink", svg`this kernel <tspan class="soft">${ms(state.kernel)}</tspan>`),
     rect(EDGE, NAME + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "violet empty"),
-    path(cuts(state.pytorch, state.kernel, width, NAME + FROM, NAME + FROM + inside), "violet thin cuts", 0.5),
     rect(FROM, NAME + FROM, known - FROM, inside, "known"),
+    path(cuts(state.pytorch, state.kernel, width, NAME + FROM, NAME + FROM + inside), "violet thin cuts", width < 600 ? 0.3 : 0.5),
     rect(FROM, NAME + FROM, Math.max(0, sums.end - FROM), inside, "violet"),
     worked.map(([, time], i) => rect(FROM, lane(i), time * scale, LANE, `${under(FROM + time * scale)[0]} hollow`)),
     rect(FROM, lane(2), Math.max(0, passes.end - FROM), LANE, sums.end > FROM ? "paper outlined" : "soft"), // behind the sums

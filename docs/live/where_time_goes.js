@@ -45,9 +45,9 @@ function missed(guess, { memory, multiplying }) {
 
 /** How far the guess reaches, below the bar, and in the end by how much it’s off. @param {number} x @param {number} guess @param {number} off @param {number} width @param {boolean} shown */
 function drawGuess(x, guess, off, width, shown) {
-  const [y, name, room] = width < NARROW ? [TOP + HIGH + 16, "", 125] : [TOP + HIGH + 16, "your guess: ", 210];
+  const [y, name, room] = width < NARROW ? [TOP + HIGH + 16, "", 150] : [TOP + HIGH + 16, "your guess: ", 236];
   const inside = width - x < room;
-  const words = svg`${name}<tspan class="strong">${guess} ms</tspan>${shown ? `, ${off} off` : ""}`;
+  const words = svg`${name}<tspan class="strong">${guess} ms</tspan>${shown ? (off ? `, ${off} ms off` : ", as it is") : ""}`;
   return [
     path(`M1 ${y}H${x}`, "ink dashes thin"),
     path(`M1 ${y - 5}v10M${x} ${y - 5}v10`, "ink"),
@@ -91,8 +91,8 @@ function draw(state, width, paper) {
     text(0, TOP - 12, "ink", named("this kernel", kernel)),
     text(width, TOP - 12, "violet factor end", ratio(state)),
     rect(EDGE, TOP + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "violet empty"),
-    path(cuts(pytorch, kernel, width, TOP + 2 * EDGE, TOP + HIGH - 2 * EDGE), "violet thin cuts", 0.5),
     rect(2 * EDGE, TOP + 2 * EDGE, (shown ? known : end) - 2 * EDGE, HIGH - 4 * EDGE, "known moves"),
+    path(cuts(pytorch, kernel, width, TOP + 2 * EDGE, TOP + HIGH - 2 * EDGE), "violet thin cuts", narrow ? 0.3 : 0.5),
     text(x, TOP + HIGH / 2 + (narrow ? 10 : 16), `riddle violet tinted halo moves ${anchor}`, "What else?", Number(shown)),
     lanes,
     shown ? nothing : [drawSides(end, width, narrow), drawKnob(end)],
@@ -123,7 +123,7 @@ function primary({ shown, guess }, set) {
 /** @param {State} state */
 function says(state) {
   const [{ memory, multiplying }, [guess, all]] = [times(state.l2), guessed(state)];
-  if (!state.shown) return guess ? `${guess} ms of ${all}: is it that much?` : "Each stripe is PyTorch’s time. Both give the same result, up to rounding.";
+  if (!state.shown) return guess ? `${guess} ms of ${all}: is it that much?` : "Each stripe of the bar is all of PyTorch’s time. Both give the same result, up to rounding.";
   return `At full speed, memory takes ${Math.round(memory)} ms of ${all}, and multiplying ${Math.round(multiplying)}, both at once. What else is there?`;
 }
 

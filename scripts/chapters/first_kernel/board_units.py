@@ -15,7 +15,7 @@ NAMES_X, BARS_X, MS_WIDTH = 14, 112, 1.6  # a form's name, its bar, and the pixe
 FORM_YS = (28, 80, 132, 184)  # of each form's bar
 DINNER_X, DINNER_YS, MINUTE = (
     318,
-    (64, 140),
+    (104, 172),
     3.4,
 )  # rice is as long as the kernel
 
