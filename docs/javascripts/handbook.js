@@ -6,7 +6,7 @@
   const LIBRARY = new URL("../vendor/plotly.min.js", document.currentScript.src).href;
   const CHARTS = new URL("charts.js", document.currentScript.src).href;
   const NEAR = "300px"; // how far below the view a figure starts to load
-  const AHEAD = "1800px"; // and once somebody scrolls: then it's there before they are
+  const AHEAD = "3600px"; // and once somebody scrolls: then it's there before they are
   const TOKENS = ["paper", "shade", "line", "ink", "soft", "query", "key", "value", "rose", "rose-fill", "violet", "grey", "faint"];
   let onPaper = false;
 

@@ -34,7 +34,7 @@ function picture(state, set, { width }) {
       const words = svg`${dish} <tspan class="strong">${all[row]}</tspan>`;
       return [
         svg`<g transform="translate(0 ${y})">${path(POTS[dish], "ink thin")}</g>`,
-        rect(LEFT, y, to - LEFT, BAR, row ? "soft" : "violet"),
+        rect(LEFT, y, to - LEFT, BAR, all[row] === longer ? "violet" : "soft"),
         text(inside ? LEFT + 12 : to + 18, half + 5, inside ? "label paper" : "label ink halo", words),
         paper ? nothing : svg`<circle class="ink knob" cx=${to} cy=${half} r=${KNOB} />`,
       ];

@@ -44,6 +44,7 @@ function draw(state, width, paper) {
     rect(FROM, NAME + FROM, Math.max(0, sums.end - FROM), inside, "violet"),
     worked.map(([, time], i) => rect(FROM, lane(i), time * scale, LANE, `${under(FROM + time * scale)[0]} hollow`)),
     rect(FROM, lane(2), Math.max(0, passes.end - FROM), LANE, sums.end > FROM ? "paper outlined" : "soft"), // behind the sums
+    rect(FROM, lane(3), Math.max(0, sums.end - FROM), LANE, "paper outlined"),
     text(width - 20, NAME + HIGH / 2 - 20, "riddle violet tinted halo end", "What else?", Number(sums.end < 0.6 * width)),
     worked.map(([part, time], i) => {
       const end = FROM + time * scale;

@@ -123,7 +123,7 @@ function primary({ shown, guess }, set) {
 /** @param {State} state */
 function says(state) {
   const [{ memory, multiplying }, [guess, all]] = [times(state.l2), guessed(state)];
-  if (!state.shown) return guess ? `${guess} ms of ${all}: is it that much?` : "Each stripe of the bar is all of PyTorch’s time. Both give the same result, up to rounding.";
+  if (!state.shown) return guess ? `${guess} ms of ${all}: is it that much?` : "Each stripe is as wide as PyTorch’s bar. Both give the same result, up to rounding.";
   return `At full speed, memory takes ${Math.round(memory)} ms of ${all}, and multiplying ${Math.round(multiplying)}, both at once. What else is there?`;
 }
 

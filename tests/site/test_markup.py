@@ -3,9 +3,11 @@
 
 import pytest
 from mkdocs.exceptions import PluginError
+from pygments import lexers
 
 from scripts.site import cache
 from scripts.site.markup import drawings, maths, tables
+from scripts.site.markup.plain_code import plain_code
 
 
 def test_a_drawing_is_set_into_the_page_with_its_alternative():
@@ -140,3 +142,13 @@ def test_a_formula_that_katex_refuses_stops_the_build_and_is_named(formulas):
     for _ in range(2):
         with pytest.raises(PluginError, match=r"page\.md: the formula \\nothing d: .*Undefined control sequence"):
             formulas.render("page.md", '<span class="arithmatex">\\(\\nothing d\\)</span>', "katex.css")
+
+
+def test_a_tensor_has_its_colour_in_code_and_nothing_that_only_sounds_like_it():
+    lexer = lexers.get_lexer_by_name("python")
+    lexer.add_filter(plain_code)
+    code = 'scores = query @ k.T  # of a key\nprint("value", key_number, q_offsets)\nreturn shares @ values\n'
+    coloured = {text: kind[-1] for kind, text in lexer.get_tokens(code) if kind[:1] == ("Name",) and len(kind) > 1}
+    coloured.pop("print", None)
+    tensors = {"scores": "Square", "query": "Query", "k": "Key", "shares": "Square", "values": "Value"}
+    assert coloured == tensors

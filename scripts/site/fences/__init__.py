@@ -126,7 +126,7 @@ class Fences:
             code += outputs.changed_html()
         printed = outputs.cell_html(record, name, tag)
         return Markup('<div class="hb-run"><div data-quote="{}">{}</div>{}{}</div>').format(
-            mark, code, printed, self.ran({name: record})
+            mark, code, printed, self.ran({name: record}, "ran")
         )
 
     def snippet_notes(self, name: str) -> str:
@@ -282,8 +282,8 @@ class Fences:
         self.page.shown_snippets.add(name)
         return self.try_read(name)
 
-    def ran(self, runs: dict[str, records.Record | None]) -> str:
-        return outputs.ran_html(runs, self.page.url_of)
+    def ran(self, runs: dict[str, records.Record | None], verb: str = "measured") -> str:
+        return outputs.ran_html(runs, self.page.url_of, verb)
 
     def try_read(self, name: str) -> records.Record | None:
         try:

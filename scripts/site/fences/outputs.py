@@ -118,10 +118,13 @@ def alternative_html(text: str) -> Markup:
     return Markup('<p class="hb-alternative">{}</p>').format(text)
 
 
-def ran_html(runs: dict[str, Record | None], url_of: Callable[[str], str] | None = None) -> Markup:
+def ran_html(
+    runs: dict[str, Record | None], url_of: Callable[[str], str] | None = None, verb: str = "measured"
+) -> Markup:
     """Returns where and when snippets ran, in one line; or that one has never run, and how to run it.
 
-    runs: the record of each snippet   url_of: says where its page is, unless that's the page itself
+    runs: the record of each snippet   url_of: says where its page is, unless that's the page itself   verb: what was
+        done with them there
     """
     lacking = [
         notice_html(f"{name} has never run on a GPU. {how_to_run(name)}") for name, ran in runs.items() if not ran
@@ -129,7 +132,8 @@ def ran_html(runs: dict[str, Record | None], url_of: Callable[[str], str] | None
     there = {name: ran for name, ran in runs.items() if ran}
     if not there:
         return EMPTY.join(lacking)
-    verb = "an earlier run" if any(record.earlier for record in there.values()) else "measured"
+    if any(record.earlier for record in there.values()):
+        verb = "an earlier run"
     days: dict[str, set[str]] = {}
     for record in there.values():
         days.setdefault(short_machine_name(record.provenance), set()).add(record.provenance["date"])

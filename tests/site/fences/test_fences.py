@@ -110,7 +110,7 @@ def test_run_shows_the_cell_what_it_left_and_where_it_ran(renderer):
     assert texts(page, "th", "td") == [["n", "time  ms", "note"], ["1", "0.25", ""], ["2", "0.5", "a < b"]]
     (ran,) = page.find_all(class_="hb-provenance")
     assert ran.p.a["href"] == "../../snippets/first/" and not ran.summary.find("a")  # a control within a control
-    assert ran.summary.get_text() == "measured on an H100, 1 November 2026" and not ran.details.has_attr("open")
+    assert ran.summary.get_text() == "ran on an H100, 1 November 2026" and not ran.details.has_attr("open")
     assert ran.p.get_text() == (
         "first ran on NVIDIA H100, 1 November 2026: torch 2 · triton 3 · CUDA 13.0 · driver 1 · Python 3.12"
         " · commit 0123abcd · make run SNIPPET=first"
@@ -212,7 +212,7 @@ def test_a_cell_whose_text_is_not_the_recorded_one_is_marked(renderer, recorded,
 
 
 def test_an_unchecked_page_shows_the_earlier_record(renderer):
-    for is_unchecked, says in ((True, "an earlier run on an H100"), (False, "measured on an")):
+    for is_unchecked, says in ((True, "an earlier run on an H100"), (False, "ran on an")):
         page = renderer.render(RUN, is_unchecked)
         assert page.find(class_="hb-provenance").summary.get_text().startswith(says)
 

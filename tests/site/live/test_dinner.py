@@ -24,7 +24,8 @@ def test_dinner_is_at_the_end_of_the_longer_bar(pieces, size, rice, sauce):
     assert words == [f"rice {rice}", f"sauce {sauce}", f"dinner {max(rice, sauce)}"]
     assert len(stage.select(".knob")) == (0 if size == "printed" else 2)
     colours = [bar["class"][1] for bar in stage.select("rect:not(.track)")]
-    assert colours == ["violet", "soft"]  # as the sums and the passes have in the bar below
+    longer = max(rice, sauce)  # sets the time, as the sums do in the bar below
+    assert colours == ["violet" if minutes == longer else "soft" for minutes in (rice, sauce)]
 
 
 @every_width

@@ -42,14 +42,14 @@ def drawing(pieces, size: str, passes: int, sums: int):
 @pytest.mark.parametrize("sums", [0, 40, FULL["sums"]])
 def test_lanes_are_at_one_scale_and_what_is_measured_goes_as_far_as_it_was(pieces, size, passes, sums):
     stage = drawing(pieces, size, passes, sums)
-    frame, known, flood, *lanes = [float(bar["width"]) for bar in stage.select("rect")]
+    frame, known, flood, *lanes, outline = [float(bar["width"]) for bar in stage.select("rect")]
     to = FULL if size == "printed" else {"passes": passes, "sums": sums}
     expected = dict(PARTS) | {part: PARTS[part] if to[part] == FULL[part] else to[part] for part in to}
     widths = dict(zip(("memory", "multiplying", "passes", "sums"), [*lanes, flood], strict=True))
     milliseconds = {part: wide / (frame - 3) * MEASURED["kernel"] for part, wide in widths.items()}
     for part, time in expected.items():
         assert milliseconds[part] == pytest.approx(time, rel=0.01, abs=0.6)  # a knob has half a line
-    assert known == pytest.approx(max(lanes), abs=0.1)
+    assert known == pytest.approx(max(lanes), abs=0.1) and outline == flood
     texts = [each.text for each in stage.select("text") if each["opacity"] == "1"]
     for part, time in to.items():
         whole = time == FULL[part]

@@ -52,7 +52,7 @@ SENTENCES = [
     ("one_head", {"wrong": "true", "step": 17}, "it should be [6.33, 3.67]. And nothing crashed"),
     ("one_head", {"wrong": "true", "step": 18}, "writes [6.33, 3.67] instead of [5, 5]"),
     ("one_head", {"wrong": "true", "step": 19}, "nobody ever read its last key"),
-    ("where_time_goes", {}, "Each stripe of the bar is all of PyTorch’s time. Both give the same result, up to rounding."),
+    ("where_time_goes", {}, "Each stripe is as wide as PyTorch’s bar. Both give the same result, up to rounding."),
     ("where_time_goes", {"guess": 40}, "40 ms of 64: is it that much?"),
     ("where_time_goes", {"shown": "true"}, "At full speed, memory takes 8 ms of 64, and multiplying 1, both at once. What else is there?"),
     ("busy_units", {}, "The fullest is the data path, busy for 87 % of the time. Drag to one warp: is it still?"),
