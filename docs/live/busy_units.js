@@ -1,11 +1,12 @@
-// An SM and its units, each a vessel that's as full as the unit is busy: the reader drags the warps, and another unit is the fullest.
+// An SM and its units, each a vessel that's as full as the unit is busy: the reader guesses which is the fullest, then drags
+// the warps, and it's another.
 import { html, nothing, svg } from "lit-html";
 import { grip, oneOf, parseNumbers, pluralize } from "./controls.js";
 import { path, rect, stage, text } from "./strokes.js";
 
-// Of a pair with 1, 2, 4 and 8 warps: its clocks, and in how many per cent of them each unit is busy.
+// Of a pair with 1, 2, 4 and 8 warps: its clocks, and in how many per cent of them each unit is busy; guess: a unit, or none yet.
 const initial = {
-  warps: 4, clocks: "56 78 124 236",
+  warps: 4, guess: "", clocks: "56 78 124 236",
   schedulers: "75 77 73 67", fp32: "19 19 19 20", alu: "93 75 55 39", lsu: "21 57 78 85", path: "25 71 87 90",
 };
 const WARPS = [1, 2, 4, 8];
@@ -34,7 +35,8 @@ function read(state) {
   const clocks = numbers("Clocks", state.clocks);
   const busy = /** @type {Record<Unit, number>} */ (Object.fromEntries(ALL.map((unit) => [unit, numbers(UNITS[unit][0], state[unit])[column]])));
   const fullest = ALL.reduce((most, unit) => (busy[unit] > busy[most] ? unit : most));
-  return { column, clocks, busy, fullest };
+  const guess = /** @type {Unit | ""} */ (oneOf("Guess", state.guess, ["", ...ALL]));
+  return { column, clocks, busy, fullest, guess, shown: guess !== "" || state.warps !== initial.warps };
 }
 
 /** Where each vessel stands: on a phone three, and two below them. @param {number} width */
@@ -68,21 +70,23 @@ function drawRail(width, column, paper) {
 
 /** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
 function picture(state, set, { width }) {
-  const { column, clocks, busy, fullest } = read(state);
+  const { column, clocks, busy, fullest, guess, shown } = read(state);
   const draw = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) => {
     const narrow = wide < WIDE;
     const vessels = places(wide).map(({ unit, x, y, wide: across, high }) => {
       const [name, does, briefly] = UNITS[unit];
-      const level = (high * busy[unit]) / 100;
+      const level = shown || paper ? (high * busy[unit]) / 100 : 0.01; // so that it can rise
       const [at, look] = level > 30 ? [23, "paper"] : [-8, "ink"];
-      const colour = unit === fullest ? "violet" : "soft";
+      const [colour, called] = unit === fullest && (shown || paper) ? ["violet", "violet"] : ["soft", "ink"];
       return [
-        text(x, y - 27, `label strong ${unit === fullest ? "violet" : "ink"}`, name),
+        text(x, y - 27, `label strong ${called}`, name),
         across < ROOM ? text(x, y - 9, "small soft", briefly) : text(x, y - 9, "label soft", does),
         rect(x, y, across, high, "track"),
         rect(x, y + high - level, across, level, `${colour} moves`),
         path(`M${x} ${y}V${y + high}H${x + across}V${y}`, "ink thin"),
-        text(x + 12, y + high - level + at, `label strong moves ${look}`, `${Math.round(busy[unit])} %`),
+        shown || paper
+          ? text(x + 12, y + high - level + at, `label strong moves ${look}`, `${Math.round(busy[unit])} %`)
+          : text(x + across / 2, y + high / 2 + 12, "riddle violet middle", "?"),
       ];
     });
     const [foot, time, most] = [FEET[Number(!narrow)], clocks[column], Math.max(...clocks)];
@@ -101,17 +105,22 @@ function picture(state, set, { width }) {
   const place = { from: stop(width, 0), to: stop(width, WARPS.length - 1), y: HEAD / 2 };
   const change = (/** @type {number} */ i) => set({ warps: WARPS[i] });
   const hold = grip("Warps of a program", column, change, { min: 0, max: WARPS.length - 1, inWords: String(state.warps) }, place);
-  const known = ALL.map((unit) => `${UNITS[unit][0]} busy ${Math.round(busy[unit])} %`).join(", ");
+  const known = ALL.map((unit) => (shown ? `${UNITS[unit][0]} busy ${Math.round(busy[unit])} %` : UNITS[unit][0])).join(", ");
   const label = `An SM with five units, and programs of ${state.warps} warps: a pair takes ${Math.round(clocks[column])} clocks, ${known}.`;
-  return html`<div class="hb-live__grips">${stage(width, label, draw, HEIGHTS)}${width ? hold : nothing}</div>`;
+  const guesses = places(width).map(({ unit, x, y, wide, high }) => html`<button type="button" class="hb-live__vessel"
+    aria-label=${`My guess: the ${UNITS[unit][0]}`} aria-pressed=${String(guess === unit)} @click=${() => set({ guess: unit })}
+    style="left: ${x - GAP / 2}px; top: ${y - NAME + 6}px; width: ${wide + GAP}px; height: ${high + NAME}px"></button>`);
+  return html`<div class="hb-live__grips">${stage(width, label, draw, HEIGHTS)}
+    ${width && state.warps === initial.warps ? guesses : nothing}${width ? hold : nothing}</div>`;
 }
 
 /** @param {State} state */
 function says(state) {
-  const { column, clocks, busy, fullest } = read(state);
+  const { column, clocks, busy, fullest, guess, shown } = read(state);
   const [now, before] = [clocks[column], clocks[WARPS.indexOf(initial.warps)]].map(Math.round);
   const found = `the ${UNITS[fullest][0]}, busy for ${Math.round(busy[fullest])} % of the time`;
-  if (state.warps === initial.warps) return `All five work at once. The fullest is ${found}. Drag to one warp: is it still?`;
+  if (!shown) return "All five work at once, and each is as full as it’s busy. Tap the one that you think is the fullest.";
+  if (state.warps === initial.warps) return `${guess === fullest ? "Yes:" : "No:"} it’s ${found}. Drag to one warp: is it still?`;
   return `With ${pluralize(state.warps, "warp")}, it’s ${found}. A pair takes ${now} clocks; with four it’s ${before}.`;
 }
 

@@ -74,11 +74,12 @@ function picture(state, set, { width }) {
   return html`<div class="hb-live__grips">${stage(width, label, drawn, [NAME + HIGH, NAME + HIGH])}${width ? holds : nothing}</div>`;
 }
 
-/** @param {State} state */
-function says(state) {
+/** @param {State} state @param {State} previous */
+function says(state, previous) {
   const [passes, sums] = pulled(state).map(({ to, most }) => to === most);
   const whole = ms(state.kernel);
-  const going = pulled(state).find(({ to, most }) => to > 0 && to < most);
+  const some = pulled(state).filter(({ to, most }) => to > 0 && to < most);
+  const going = some.find(({ part, to }) => previous[`${part}To`] !== to) ?? some[0]; // what the hand holds
   if (passes && sums) return "The sums fill the bar, and all the others are hidden in them.";
   if (passes) return `Loads and passes: ${ms(state.passes)} of ${whole}, and no further. And the sums?`;
   if (sums) return `Loads and sums: ${ms(state.sums)} of ${whole}. They fill it. And the passes?`;

@@ -24,7 +24,7 @@ def drawing(pieces, size: str, **state):
 @pytest.mark.parametrize("size", ["narrow", "wide", "printed"])
 @pytest.mark.parametrize("warps", WARPS)
 def test_each_vessel_is_as_full_as_its_unit_is_busy_and_the_fullest_stands_out(pieces, size, warps):
-    stage = drawing(pieces, size, warps=str(warps))
+    stage = drawing(pieces, size, warps=str(warps), guess="alu")
     *vessels, track, pair = stage.select("rect")
     assert len(vessels) == 2 * len(COLUMNS)
     for (unit, column), room, level in zip(COLUMNS.items(), vessels[::2], vessels[1::2], strict=True):
@@ -59,6 +59,14 @@ def test_dragging_the_warps_moves_no_edge_and_every_word_stays_in_the_picture(vi
     warps, done = piece.get_by_role("slider"), page.locator("#live-busy_units[data-done]")
     before = piece.bounding_box()
     assert not done.count()
+    vessels = piece.get_by_role("button", name="My guess")
+    read = lambda: piece.locator("svg.stage:visible").text_content()
+    assert vessels.count() == read().count("?") == len(COLUMNS) and "%" not in read(), "nothing is given away"
+    vessels.nth(2).click()
+    assert (
+        piece.locator(".hb-live__says").inner_text().startswith(f"No: it’s the {FULLEST[4]}") and read().count("%") == 5
+    )
+    assert piece.bounding_box() == before
     for stop, count in enumerate(WARPS):
         warps.fill(str(stop))
         label = piece.locator("svg.stage:visible").get_attribute("aria-label")
