@@ -18,19 +18,20 @@ const NARROW = 600; // below which a question takes two lines
 
 const ms = (/** @type {number} */ time) => `${time < 1 ? time.toFixed(3) : Math.round(time)} ms`;
 const ratio = (/** @type {State} */ { kernel, pytorch }) => `${Math.round(kernel / pytorch)} times as long`;
-/** The guess, of so many milliseconds, and where the knob is: until there’s a guess, in the middle. @param {State} state */
+/** The guess, of so many milliseconds, and where the knob is: until there’s a guess, at the left. @param {State} state */
 function guessed({ guess, kernel }) {
   const all = Math.round(kernel);
-  return [requireInteger("Guess", guess, 0, all), all, guess || Math.round(all / 2)];
+  return [requireInteger("Guess", guess, 0, all), all, guess || 1];
 }
 
-/** What is on each side of the knob, and right of it where there’s no room. @param {number} x @param {number} width @param {boolean} narrow */
-function drawSides(x, width, narrow) {
+/** What’s asked, and of a guess what is on each side of the knob, or right of it where there’s no room. @param {number} guess @param {number} x @param {number} width @param {boolean} narrow */
+function drawWords(guess, x, width, narrow) {
   const write = (/** @type {number} */ at, /** @type {string[]} */ words, look = "") => {
     const lines = narrow ? words : [words.join(" ")];
     const y = TOP + HIGH / 2 + 7 - 12 * (lines.length - 1);
     return lines.map((line, i) => text(at, y + 24 * i, `question ink tinted halo ${look}`, line));
   };
+  if (!guess) return write(x + 2 * KNOB, ["Drag: how much of it is", "memory and multiplying?"]);
   const [suspects, rooms] = [["memory", "and multiplying?"], narrow ? [160, 100] : [270, 170]];
   if (x < rooms[0]) return write(x + 2 * KNOB, suspects);
   const rest = width - x > rooms[1] ? write((width + x + KNOB) / 2, ["something", "else?"], "middle") : nothing;
@@ -91,12 +92,11 @@ function draw(state, width, paper) {
     text(0, TOP - 12, "ink", named("this kernel", kernel)),
     text(width, TOP - 12, "violet factor end", ratio(state)),
     rect(EDGE, TOP + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "violet empty"),
-    rect(2 * EDGE, TOP + 2 * EDGE, (shown ? known : end) - 2 * EDGE, HIGH - 4 * EDGE, "known moves"),
+    rect(2 * EDGE, TOP + 2 * EDGE, (shown ? known : guess ? end : 2 * EDGE) - 2 * EDGE, HIGH - 4 * EDGE, "known moves"),
     path(cuts(pytorch, kernel, width, TOP + 2 * EDGE, TOP + HIGH - 2 * EDGE), "violet thin cuts", narrow ? 0.3 : 0.5),
     text(x, TOP + HIGH / 2 + (narrow ? 10 : 16), `riddle violet tinted halo moves ${anchor}`, "What else?", Number(shown)),
     lanes,
-    shown ? nothing : [drawSides(end, width, narrow), drawKnob(end)],
-    shown || guess ? nothing : text(0, TOP + HIGH + 21, "label ink", "drag: how much of it is memory and multiplying?"),
+    shown ? nothing : [drawWords(guess, end, width, narrow), drawKnob(end)],
     paper || !guess ? nothing : drawGuess(end, guess, missed(guess, times(l2)), width, shown),
   ];
 }
