@@ -167,9 +167,7 @@ class PieceController {
     const { piece, state, drawing, place } = this;
     const last = piece.lastStep?.(state);
     const done = (last === undefined || state.step === last) && (piece.done?.(state) ?? last !== undefined);
-    const figure = /** @type {HTMLElement | null} */ (place.closest("figure"));
-    figure?.toggleAttribute("data-done", Boolean(done));
-    if (done) figure?.setAttribute("data-done", String(Number(done)));
+    place.closest("figure")?.toggleAttribute("data-done", done);
     place.classList.toggle(
       "tall",
       (drawing.querySelector(".hb-live__picture")?.clientHeight ?? 0) > TALL * innerHeight,

@@ -34,26 +34,25 @@ function draw(state, width, paper) {
     return { i: i + 2, end: whole || to ? end : 0, whole, words, room, knob: Math.max(FINGER, whole ? end - KNOB : end) };
   });
   const worked = Object.entries(times(state.l2));
-  const under = (/** @type {number} */ x) => (sums.end > x ? ["paper", ""] : ["ink", "tinted halo"]); // on the sums, or on the bar
-  const known = Math.max(...worked.map(([, time]) => FROM + time * scale), passes.end);
+  const known = Math.max(...worked.map(([, time]) => FROM + time * scale), passes.end, sums.end);
+  const on = (/** @type {number} */ x) => `ink halo ${known > x + 60 ? "explained" : "tinted"}`; // words at x
   return [
     text(0, NAME - 12, "ink", svg`this kernel <tspan class="soft">${ms(state.kernel)}</tspan>`),
     rect(EDGE, NAME + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "violet empty"),
     rect(FROM, NAME + FROM, known - FROM, inside, "known"),
     path(cuts(state.pytorch, state.kernel, width, NAME + FROM, NAME + FROM + inside), "violet thin cuts", width < 600 ? 0.3 : 0.5),
-    rect(FROM, NAME + FROM, Math.max(0, sums.end - FROM), inside, "violet"),
-    worked.map(([, time], i) => rect(FROM, lane(i), time * scale, LANE, `${under(FROM + time * scale)[0]} hollow`)),
-    rect(FROM, lane(2), Math.max(0, passes.end - FROM), LANE, sums.end > FROM ? "paper outlined" : "soft"), // behind the sums
-    rect(FROM, lane(3), Math.max(0, sums.end - FROM), LANE, "paper outlined"),
+    worked.map(([, time], i) => rect(FROM, lane(i), time * scale, LANE, "ink hollow")),
+    rect(FROM, lane(2), Math.max(0, passes.end - FROM), LANE, "soft"),
+    rect(FROM, lane(3), Math.max(0, sums.end - FROM), LANE, "violet"),
     text(width - 20, NAME + HIGH / 2 - 20, "riddle violet tinted halo end", "What else?", Number(sums.end < 0.6 * width)),
     worked.map(([part, time], i) => {
       const end = FROM + time * scale;
-      return text(end + 10, lane(i) + LANE / 2 + 6, under(end + 160).join(" "), svg`${NAMES[part]} <tspan class="strong">${ms(time)}</tspan>`);
+      return text(end + 10, lane(i) + LANE / 2 + 6, on(end), svg`${NAMES[part]} <tspan class="strong">${ms(time)}</tspan>`);
     }),
     [passes, sums].map(({ i, end, whole, words, room, knob }) => {
-      const inner = end > room;
+      const [inner, beside] = [end > room, Math.max(knob, end) + 2 * KNOB];
       return [
-        text(inner ? FROM + 12 : Math.max(knob, end) + 2 * KNOB, lane(i) + LANE / 2 + 6, inner ? "paper" : under(end + room).join(" "), words),
+        text(inner ? FROM + 12 : beside, lane(i) + LANE / 2 + 6, inner ? "paper" : on(beside), words),
         paper || whole ? nothing : svg`<circle class="ink knob" cx=${knob} cy=${lane(i) + LANE / 2} r=${KNOB} />`,
       ];
     }),
@@ -80,7 +79,7 @@ function says(state, previous) {
   const whole = ms(state.kernel);
   const some = pulled(state).filter(({ to, most }) => to > 0 && to < most);
   const going = some.find(({ part, to }) => previous[`${part}To`] !== to) ?? some[0]; // what the hand holds
-  if (passes && sums) return "The sums fill the bar, and all the others are hidden in them.";
+  if (passes && sums) return "The sums fill the bar, and hide all the others. They’re the rice.";
   if (passes) return `Loads and passes: ${ms(state.passes)} of ${whole}, and no further. And the sums?`;
   if (sums) return `Loads and sums: ${ms(state.sums)} of ${whole}. They fill it. And the passes?`;
   return going ? `Loads and ${going.part}, so far: ${ms(going.to)}.` : "Two are left. Pull each into the bar, as far as it goes.";
@@ -89,5 +88,4 @@ function says(state, previous) {
 /** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "What fills the bar", initial, picture, says,
-  done: (state) => pulled(state).every(({ to, most }) => to === most),
 };

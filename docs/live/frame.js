@@ -47,8 +47,8 @@ export class Refused extends Error {}
  * @property {(state: S) => [string, Change<S>]} [again] what it says after the last step, and what it sets then;
  *   without it, "Again", and the first step
  * @property {(state: S) => number} [duration] the milliseconds that its picture moves when it comes to this step
- * @property {(state: S) => boolean | number} [done] whether the caption may say how it ended, or by which of the parts
- *   behind its first, counted from 1; without it, the last step of a piece that has steps has ended well
+ * @property {(state: S) => boolean} [done] whether the caption may say how it ended; without it, the last step of a piece
+ *   that has steps has ended well
  */
 
 /**

@@ -216,7 +216,6 @@ export default {
   numbers: (state, { elapsed }, set) => html`${listing(state.wrong, frame(state, elapsed).step)}${toggle(state, set)}`,
   lastStep: last,
   again: ({ wrong }) => [wrong ? "Run it right" : "Forget * HEAD_DIM", anew(!wrong)],
-  done: ({ wrong }) => (wrong ? 2 : 1), // which caption
   duration: (state) => pace(state) * lines(state),
   says: (state) => sentence(WORDS, state.wrong, now(state)).replace(/ ([·×]) /g, "\u00a0$1\u00a0"), // no line ends in a product
 };

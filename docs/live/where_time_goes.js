@@ -35,7 +35,7 @@ function drawWords(guess, x, width, narrow) {
   const [suspects, rooms] = [["memory", "and multiplying?"], narrow ? [160, 100] : [270, 170]];
   if (x < rooms[0]) return write(x + 2 * KNOB, suspects);
   const rest = width - x > rooms[1] ? write((width + x + KNOB) / 2, ["something", "else?"], "middle") : nothing;
-  return [write((x - KNOB) / 2, suspects, "middle"), rest];
+  return [write((x - KNOB) / 2, suspects, "explained middle"), rest];
 }
 
 /** By how much a guess is off the longer of the two; whoever added both isn’t. @param {number} guess @param {{ memory: number, multiplying: number }} parts */
@@ -123,12 +123,11 @@ function primary({ shown, guess }, set) {
 /** @param {State} state */
 function says(state) {
   const [{ memory, multiplying }, [guess, all]] = [times(state.l2), guessed(state)];
-  if (!state.shown) return guess ? `${guess} ms of ${all}: is it that much?` : "Each stripe is as wide as PyTorch’s bar. Both give the same result, up to rounding.";
+  if (!state.shown) return guess ? `${guess} ms of ${all}: is it that much?` : "Each stripe is as wide as PyTorch’s bar.";
   return `At full speed, memory takes ${Math.round(memory)} ms of ${all}, and multiplying ${Math.round(multiplying)}, both at once. What else is there?`;
 }
 
 /** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "Where the time goes", initial, picture, primary, says,
-  done: ({ shown }) => shown,
 };

@@ -162,9 +162,8 @@ class Fences:
     def live(self, body: str, options: dict, md) -> str:
         """A piece and its first state: ``quantized_block louder=2 key="#!value snippet.table.column .9g"``.
 
-        What awaits its run is left out of the state, and the page says so. A caption may have up to four parts,
-        "to begin with | once the last step is done | …": of several ends the piece says which it has come to. The
-        first may be empty, where the piece's own sentence says enough.
+        What awaits its run is left out of the state, and the page says so. A caption may have two parts, the second for
+        the end: "What happens? | Two numbers were enough."
         """
         name, *words = shlex.split(body)
         caption = self.resolve_facts(options.get("caption", ""))

@@ -56,9 +56,8 @@ def test_dragging_the_warps_moves_no_edge_and_every_word_stays_in_the_picture(vi
     page = visit("live/#live-busy_units", width=width)
     page.emulate_media(reduced_motion="reduce")
     piece = start_piece(page, "busy_units")
-    warps, done = piece.get_by_role("slider"), page.locator("#live-busy_units[data-done]")
+    warps = piece.get_by_role("slider")
     before = piece.bounding_box()
-    assert not done.count()
     vessels = piece.get_by_role("button", name="My guess")
     read = lambda: piece.locator("svg.stage:visible").text_content()
     assert vessels.count() == read().count("?") == len(COLUMNS) and "%" not in read(), "nothing is given away"
@@ -72,5 +71,5 @@ def test_dragging_the_warps_moves_no_edge_and_every_word_stays_in_the_picture(vi
         label = piece.locator("svg.stage:visible").get_attribute("aria-label")
         assert f"programs of {count} warps: a pair takes {CLOCKS[count]:.0f} clocks" in label
         assert f"it’s the {FULLEST[count]}" in piece.locator(".hb-live__says").inner_text() or count == 4
-        assert piece.bounding_box() == before and done.count() == (count < 4)
+        assert piece.bounding_box() == before
         assert not words_outside(piece)

@@ -6,11 +6,9 @@ from itertools import pairwise
 import pytest
 from bs4 import BeautifulSoup
 
-from scripts.records import ROOT
 from tests.site.live.conftest import start_piece
 from tests.site.live.test_pieces import every_width
 
-PAGE = ROOT / "docs" / "chapters" / "first-kernel" / "index.md"
 # Whether anything filled in the drawing reaches into the listing, and where all that is filled is.
 FILLED = """(piece) => {
     const box = (part) => part.getBoundingClientRect();
@@ -36,17 +34,9 @@ def sentence_text(piece) -> str:
     return piece.locator(".hb-live__says").inner_text()
 
 
-CAPTIONS = re.search(r'caption="(.*?)"\}\none_head', PAGE.read_text())[1].split(" | ")
-
-
-def test_the_captions_are_of_one_line():
-    assert len(CAPTIONS) == 3 and not CAPTIONS[0]  # none before the end
-    assert all(40 <= len(caption) <= 85 and caption.endswith(".") for caption in CAPTIONS[1:])
-
-
 @pytest.mark.parametrize(("wrong", "rows", "loads"), [("false", 0, [1, 3]), ("true", 3, [1, 6, 3, 0])])
-def test_a_caption_says_what_happened(pieces, wrong, rows, loads):
-    """The last: rows of the output that are struck through, and how often a query, key or value was loaded."""
+def test_in_the_end_it_counts_what_was_loaded_and_strikes_what_is_wrong(pieces, wrong, rows, loads):
+    """Rows of the output that are struck through, and how often a query, key or value was loaded."""
     last = 2 + (WRONG_LINES if wrong == "true" else LINES)
     still = BeautifulSoup(pieces.draw_state("one_head", {"step": str(last), "wrong": wrong}), "html.parser")
     counted = [
@@ -55,21 +45,6 @@ def test_a_caption_says_what_happened(pieces, wrong, rows, loads):
     assert list(dict.fromkeys(counted)) == loads and len(counted) == 9
     assert counted[3:6] == ([6, 3, 0] if rows else [3, 3, 3])  # of the keys
     assert len(still.select("svg.wide text.wrong")) == 2 * rows
-
-
-def test_the_caption_at_the_end_is_of_the_run_that_ended(visit):
-    page = visit("chapters/first-kernel/")
-    page.emulate_media(reduced_motion="reduce")
-    piece = start_piece(page, "one_head")
-    told = lambda: [each.text_content() for each in piece.locator("figcaption > span:visible").all()]
-    last = piece.get_by_role("button", name=re.compile("^program 2"))
-    assert told() == CAPTIONS[:1]
-    last.click()
-    assert told() == CAPTIONS[1:2]
-    piece.get_by_label("forget * HEAD_DIM").check()
-    assert told() == CAPTIONS[:1]
-    last.click()
-    assert told() == CAPTIONS[2:]
 
 
 @pytest.mark.parametrize(
