@@ -42,8 +42,8 @@ function draw(state, width, paper) {
     rect(FROM, NAME + FROM, known - FROM, inside, "known"),
     path(cuts(state.pytorch, state.kernel, width, NAME + FROM, NAME + FROM + inside), "violet thin cuts", width < 600 ? 0.3 : 0.5),
     worked.map(([, time], i) => rect(FROM, lane(i), time * scale, LANE, "ink hollow")),
-    rect(FROM, lane(2), Math.max(0, passes.end - FROM), LANE, "soft"),
-    rect(FROM, lane(3), Math.max(0, sums.end - FROM), LANE, "violet"),
+    [passes, sums].map(({ i, end, whole }) => // what was measured is filled, and a pull isn't
+      rect(FROM, lane(i), Math.max(0, end - FROM), LANE, whole ? ["soft", "violet"][i - 2] : "ink hollow")),
     text(width - 20, NAME + HIGH / 2 - 20, "riddle violet tinted halo end", "What else?", Number(sums.end < 0.6 * width)),
     worked.map(([part, time], i) => {
       const end = FROM + time * scale;
@@ -52,7 +52,7 @@ function draw(state, width, paper) {
     [passes, sums].map(({ i, end, whole, words, room, knob }) => {
       const [inner, beside] = [end > room, Math.max(knob, end) + 2 * KNOB];
       return [
-        text(inner ? FROM + 12 : beside, lane(i) + LANE / 2 + 6, inner ? "paper" : on(beside), words),
+        text(inner ? FROM + 12 : beside, lane(i) + LANE / 2 + 6, inner && whole ? "paper" : on(inner ? FROM : beside), words),
         paper || whole ? nothing : svg`<circle class="ink knob" cx=${knob} cy=${lane(i) + LANE / 2} r=${KNOB} />`,
       ];
     }),
@@ -73,16 +73,20 @@ function picture(state, set, { width }) {
   return html`<div class="hb-live__grips">${stage(width, label, drawn, [NAME + HIGH, NAME + HIGH])}${width ? holds : nothing}</div>`;
 }
 
+/** @param {{ part: string, to: number }} pull */
+const soFar = ({ part, to }) => `Loads and ${part}, so far: ${ms(to)}.`;
+
 /** @param {State} state @param {State} previous */
 function says(state, previous) {
   const [passes, sums] = pulled(state).map(({ to, most }) => to === most);
   const whole = ms(state.kernel);
   const some = pulled(state).filter(({ to, most }) => to > 0 && to < most);
-  const going = some.find(({ part, to }) => previous[`${part}To`] !== to) ?? some[0]; // what the hand holds
+  const held = some.find(({ part, to }) => previous[`${part}To`] !== to);
+  if (held) return soFar(held);
   if (passes && sums) return "The sums fill the bar, and hide all the others. They’re the rice.";
   if (passes) return `Loads and passes: ${ms(state.passes)} of ${whole}, and no further. And the sums?`;
   if (sums) return `Loads and sums: ${ms(state.sums)} of ${whole}. They fill it. And the passes?`;
-  return going ? `Loads and ${going.part}, so far: ${ms(going.to)}.` : "Two are left. Pull each into the bar, as far as it goes.";
+  return some.length ? soFar(some[0]) : "Two are left. Pull each into the bar, as far as it goes.";
 }
 
 /** @type {import("./frame.js").Piece<State>} */

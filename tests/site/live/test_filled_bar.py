@@ -50,6 +50,11 @@ def test_lanes_are_at_one_scale_and_what_is_measured_goes_as_far_as_it_was(piece
     for part, time in expected.items():
         assert milliseconds[part] == pytest.approx(time, rel=0.01, abs=0.6)  # a knob has half a line
     assert known == pytest.approx(max(lanes), abs=0.1)
+    filled = {
+        part: "hollow" not in bar["class"]
+        for part, bar in zip(("passes", "sums"), stage.select("rect")[4:], strict=True)
+    }
+    assert filled == {part: time == FULL[part] for part, time in to.items()}, "a pull isn't a measurement"
     texts = [each.text for each in stage.select("text") if each["opacity"] == "1"]
     for part, time in to.items():
         whole = time == FULL[part]
