@@ -13,11 +13,7 @@ SUMS = (3, 1, 4, 2)  # of four warps, say
 TREE_YS = (38, 100, 148, 196)  # the levels of a sum
 NAMES_X, BARS_X, MS_WIDTH = 14, 112, 1.6  # a form's name, its bar, and the pixels of a millisecond
 FORM_YS = (28, 80, 132, 184)  # of each form's bar
-DINNER_X, DINNER_YS, MINUTE = (
-    318,
-    (104, 172),
-    3.4,
-)  # rice is as long as the kernel
+DINNER_X, DINNER_YS, MINUTE = 318, (104, 172), 3.4  # rice is as long as the kernel
 
 
 def draw_program(board: Board) -> None:

@@ -30,7 +30,7 @@ def figure() -> go.Figure:
     for role in ("grey", "accent"):
         some = {name: time for name, time in times.items() if (name == THIS) == (role == "accent")}
         texts = [f"<b>{in_digits(time)}</b> ms" for time in some.values()]
-        bars = plot.Style("", role).bars("%{y}: %{x:.3g} ms<extra></extra>", "value")
+        bars = plot.Style("", role).bars("%{y}: %{x:.3g} ms", "value")
         fig.add_bar(x=list(some.values()), y=list(some), text=texts, **bars)
     axes = {"xaxis": {"range": [0, 1.001 * times[THIS]], "visible": False}, "yaxis": plot.name_axis()}
     return plot.finish(fig, 150, barmode="overlay", bargap=0.3, margin={"b": 4, "r": 2}, **axes)
