@@ -1,5 +1,5 @@
 // What the picture of a kernel at work shows: memory, with a block on a row for each load, and below it a bench for each
-// program.
+// program, large for the one that runs.
 import { nothing, svg } from "lit-html";
 import { isDone, LINES, output, padded, range, right, visitors, WORDS } from "./one_head.model.js";
 import { formatNumber } from "./controls.js";
@@ -10,18 +10,14 @@ import { clamp, group, path, rect, text } from "./strokes.js";
 /** @typedef {ReturnType<typeof layout>} Layout */
 /** @typedef {Layout["tables"][number]} Table */
 /** @typedef {{x: number, y: number, width: number, height: number}} Cell */
-/**
- * @typedef {{step: Step, before: Step, wrong: boolean, first: number, second: number}} Frame what to draw: how far the
- *   line's first change is, and its second
- */
+/** @typedef {{step: Step, before: Step, wrong: boolean, first: number, second: number}} Frame first, second: how far a line's changes are */
 
 export const PROGRAMS = WORDS.q.length;
-const KEYS = WORDS.k.length;
-const DIM = WORDS.q[0].length;
+const [KEYS, DIM] = [WORDS.k.length, WORDS.q[0].length];
 const PLACES = padded(KEYS);
-// In pixels, as in the stylesheet: the heights, on a phone and elsewhere, and from which width on the listing is beside the
-// benches, how wide it is at least and at most, and how much it leaves to them before it grows.
-export const HEIGHTS = /** @type {[number, number]} */ ([334, 426]);
+// In pixels, as in the stylesheet: the heights, on a phone and elsewhere; the width that puts the listing beside the
+// benches, its least and its most, and what it leaves to them first.
+export const HEIGHTS = /** @type {[number, number]} */ ([352, 426]);
 const [BESIDE, LEAST, MOST, BENCH] = [900, 408, 446, 520];
 const FLOOR = 15; // how high a block of a pile is
 const GROUND_ALPHA = 0.2; // how much of its colour a number's ground has
@@ -29,7 +25,7 @@ const READ_ALPHA = 0.42; // and while it's read
 const LEFT_ALPHA = 0.4; // how much is left to see of the registers of a program that has ended
 
 /** The tables in memory, and whose colour each has. @type {[Tensor, string, string, string][]} */
-export const TABLES = [
+const TABLES = [
   ["q", "Q", "queries", "query"],
   ["k", "K", "keys", "key"],
   ["v", "V", "values", "value"],
@@ -44,9 +40,9 @@ const rowOf = (/** @type {Step["held"]} */ held) => ROWS.findLast((name) => held
 const needsTwoChanges = ({ line }) => line === LINES.select || line === LINES.add;
 
 /** Whether the last program is done. @param {Frame} now */
-export const isOver = ({ step, second }) => isDone(step, PROGRAMS - 1) && second === 1;
+const isOver = ({ step, second }) => isDone(step, PROGRAMS - 1) && second === 1;
 
-/** How many keys with wrong addresses are abreast in a pile. @param {Frame} now @param {Tensor} tensor */
+/** How many blocks are abreast: a wrong program loads a key up to twice. @param {Frame} now @param {Tensor} tensor */
 const abreastIn = ({ wrong }, tensor) => (wrong && tensor === "k" ? 2 : 1);
 /** How many blocks high the highest pile is, and in the end what is counted: the names of all tables are above it. @param {Frame} now */
 function lift(now) {
@@ -56,51 +52,53 @@ function lift(now) {
   return high(now.before) + (high(now.step) - high(now.before)) * now.first + (isOver(now) ? 1.1 : 0);
 }
 
-/** Above memory there is room for its piles. @param {number} width @param {number} tall */
-function layout(width, tall) {
+/** Above memory there is room for its piles. @param {number} width @param {number} tall @param {number} open @param {boolean} paper */
+function layout(width, tall, open, paper) {
   const small = tall === HEIGHTS[0];
-  const [tile, wide, last, cell, height] = small ? [22, 34, 40, 32, 20] : [42, 56, 56, 44, 28];
-  const [y, top, name] = small ? [86, 134, 60] : [92, 162, 94];
+  const [y, top, name, thin, large, height] = small ? [86, 134, 0, 44, 40, 20] : [92, 166, 94, 48, 44, 32];
   const [left, end] = width < BESIDE ? [0, width] : [name, width - clamp(LEAST, width - BENCH, MOST)];
-  const apart = (width - left - 3 * KEYS * tile - PROGRAMS * wide) / 3;
-  const tables = TABLES.map(([tensor, letter, word, look], i) => {
-    const size = { width: tensor === "out" ? wide : tile, height };
-    return { tensor, letter, word, look, x: left + i * (KEYS * tile + apart), y, ...size };
-  });
-  const gap = (end - name - 3 * tile - PLACES * cell - last) / 4;
+  const [column, wide] = small ? [width / 16, width / 9.8] : [left ? 48 : 42, 56];
+  const apart = (width - left - 3 * KEYS * column - PROGRAMS * wide) / 3;
+  const tables = TABLES.map(([tensor, letter, word, look], i) => ({
+    tensor, letter, word, look, x: left + i * (KEYS * column + apart), y, width: tensor === "out" ? wide : column, height,
+  }));
+  const room = end - name;
+  const [tile, cell, last] = [room * 0.087, Math.min(room * 0.115, room * 0.155 - 14), room * 0.12];
+  const gap = (room - 3 * tile - PLACES * cell - last) / 4;
   const row = name + 2 * (tile + gap);
   /** @type {Record<string, number>} */
   const places = { query: name, key: name + tile + gap, value: row + PLACES * cell + gap, output: end - last };
-  const bench = (/** @type {number} */ program) => top + ((program + 1) * (tall - top)) / PROGRAMS - 4;
+  const each = paper ? (tall - top) / PROGRAMS : thin;
+  const bench = (/** @type {number} */ program) => (program < open ? top : tall - PROGRAMS * each) + (program + 1) * each - 4;
   /** The place of a number. @param {number} program @param {string} register @param {number} i @returns {Cell} */
   const held = (program, register, i) => {
+    const height = paper ? 28 : program === open ? large : 18;
     const y = bench(program) - DIM * height;
     if (ROWS.includes(register)) return { x: row + i * cell, y, width: cell, height: DIM * height };
     return { x: places[register], y: y + i * height, width: register === "output" ? last : tile, height };
   };
-  return { small, width, left, end, tables, name, gap, bench, held };
+  return { small, left, end, tables, name, aside: small ? row : name, gap, bench, held };
 }
 
 /** Where a number is in memory. @param {Table} table @param {number} i */
-const inMemory = ({ x, y, width, height }, i) =>
-  ({ x: x + Math.floor(i / DIM) * width, y: y + (i % DIM) * height, width, height });
-/** @param {Layout} at @param {Tensor} tensor */
-const tableOf = ({ tables }, tensor) => tables[TABLES.findIndex(([name]) => name === tensor)];
+const inMemory = ({ x, y, width, height }, i) => ({ x: x + Math.floor(i / DIM) * width, y: y + (i % DIM) * height, width, height });
 
+/** The middle of a place in a row. @param {Cell} cell */
+const amid = (cell) => ({ ...cell, y: cell.y + cell.height / 4, height: cell.height / 2 });
 /** @param {Cell} cell @param {number} number @param {string} look @param {number} [opacity] */
-const written = ({ x, y, width, height }, number, look, opacity) =>
-  text(x + width / 2, y + height / 2 + 5.5, `cell middle ${look}`, formatNumber(number, 2), opacity);
+function written({ x, y, width, height }, number, look, opacity) {
+  const size = height < 20 ? "small" : height > 36 ? "large" : "cell";
+  return text(x + width / 2, y + height / 2 + 4.5 + height / 20, `${size} middle ${look}`, formatNumber(number, 2), opacity);
+}
 /** @param {Cell} cell @param {string} look @param {number} [opacity] */
 const ground = ({ x, y, width, height }, look, opacity) => rect(x, y, width, height, look, opacity);
 /** Around as many cells, one below the other. @param {Cell} cell @param {string} look @param {number} [cells] */
-const outline = ({ x, y, width, height }, look, cells = DIM) =>
-  path(`M${x} ${y}h${width}v${cells * height}h${-width}z`, look);
+const outline = ({ x, y, width, height }, look, cells = DIM) => path(`M${x} ${y}h${width}v${cells * height}h${-width}z`, look);
 
 const SIGNS = Object.entries({ key: "·", scores: "→", value: "×", output: "→" }); // each before a register
 
 /**
- * The loads of a row, one block on the other, each with the number of its program; in the end they are counted. With wrong
- * addresses a program loads a key up to twice: then two blocks are abreast.
+ * The loads of a row, one block on the other, each with the number of its program; in the end they are counted.
  * @param {Cell} cell @param {Table} table @param {number[]} programs @param {boolean} fresh @param {Frame} now
  */
 function drawLoads({ x, y, width }, { tensor, look }, programs, fresh, now) {
@@ -113,7 +111,7 @@ function drawLoads({ x, y, width }, { tensor, look }, programs, fresh, now) {
       const number = text(left + wide / 2, up + FLOOR / 2 + 4, `small middle ${lit ? "paper" : "ink"}`, program);
       return group(lit ? now.first : 1, rect(left + 0.5, up, wide - 1, high, look, lit ? 1 : READ_ALPHA), number);
     }),
-    isOver(now) ? text(x + width / 2, above(Math.ceil(count / abreast) - 1) - 6, "middle strong ink", `${count}×`) : nothing,
+    isOver(now) ? text(x + width / 2, above(Math.ceil(count / abreast) - 1) - 6, "cell middle strong ink", `${count}×`) : nothing,
   ];
 }
 
@@ -128,7 +126,7 @@ function drawTable(table, now, at) {
   const loads = range(numbers.length / DIM).map((row) => (stored ? [] : visitors(step, tensor, row, DIM)));
   const named = svg`<tspan class="strong ${look}">${letter}</tspan> ${word}`;
   return [
-    text(x + (loads.length * width) / 2, y - 12 - lift(now) * FLOOR, "middle cell soft", named),
+    text(Math.max(x + (loads.length * width) / 2, 28), y - 12 - lift(now) * FLOOR, "middle cell soft", named),
     loads.map((programs, row) => {
       const cell = inMemory(table, row * DIM);
       const empty = numbers[row * DIM] === null;
@@ -188,11 +186,10 @@ function drawRow(program, { step, before, first, second }, at) {
     const from = earlier ? full(earlier, last) : 0;
     const high = (from + (full(name, number) - from) * made) * cell.height;
     return [
-      ground(cell, "paper"),
       ground(cell, "rose-fill", writing ? GROUND_ALPHA : 0), // all of its places are made anew
       rect(cell.x, cell.y + cell.height - high, cell.width, high, "rose-fill", 0.45),
       group(earlier ? 1 : made, outline(cell, "thin rose dashes", 1)),
-      written(cell, made < 0.5 ? last : number, "ink"),
+      written(amid(cell), made < 0.5 ? last : number, "ink"),
     ];
   });
 }
@@ -203,15 +200,15 @@ const isForgotten = (held, name) => Boolean(held.exponentials) && (name === "que
 /** What is above the registers and between them. @param {number} program @param {Frame} now @param {Layout} at */
 function drawNames(program, { step: { held } }, at) {
   const row = rowOf(held);
-  const middle = at.bench(program) - at.held(program, "key", 1).height + 5;
+  const middle = at.held(program, "key", 1).y + 5;
   return [
     [...VECTORS, row ?? ""].filter((name) => held[name]).map((name) => {
       const { x, y, width } = at.held(program, name, 0);
       const wide = ROWS.includes(name) ? PLACES * width : width;
-      return text(x + wide / 2, y - 6, `small middle ${lookOf(name)}`, name, isForgotten(held, name) ? LEFT_ALPHA : 1);
+      return text(clamp(18, x + wide / 2, at.end - 21), y - 6, `small middle ${lookOf(name)}`, name, isForgotten(held, name) ? LEFT_ALPHA : 1);
     }),
     SIGNS.filter(([name]) => held[name] && (name === "key" || name === "scores" ? held.key && !held.exponentials : true)).map(([name, sign]) =>
-      text(at.held(program, name, 0).x - at.gap / 2, middle, "middle soft", sign),
+      text(at.held(program, name, 0).x - at.gap / 2, middle, "cell middle soft", sign),
     ),
   ];
 }
@@ -224,31 +221,25 @@ function seenAt(program, now) {
   return { ...now, step, before: step, first: 1, second: 1 };
 }
 
-/** Where a program that waits will have its query. @param {number} program @param {Layout} at */
-function drawAwaited(program, at) {
-  const cell = at.held(program, "query", 0);
-  return [
-    outline(cell, "thin soft dots"),
-    text(cell.x + cell.width / 2, cell.y - 6, "small middle soft", `query ${program}`),
-  ];
-}
-
 /** What is forgotten is pale. @param {number} program @param {Frame} now @param {Layout} at @param {boolean} paper */
 function drawBench(program, now, at, paper) {
   const seen = seenAt(program, now);
   const { step, second } = seen;
-  const done = isDone(step, program);
-  const vectors = VECTORS.filter((name) => step.held[name]);
+  const [done, open] = [isDone(step, program), paper || program === now.step.program];
+  const cell = { ...at.held(program, "query", 0), x: open ? at.name : at.aside };
+  const vectors = VECTORS.filter((name) => step.held[name] && (open || !isForgotten(step.held, name)));
   return [
     path(`M${at.name - 8} ${at.bench(program) + 1}H${at.end}`, done || !step.moments.length ? "line thin" : "ink"),
-    done || step.held.query ? nothing : drawAwaited(program, at),
+    done || step.held.query ? nothing : [
+      outline(cell, "thin soft dots"),
+      text(cell.x + cell.width + 8, cell.y + cell.height + 5, "small soft", `query ${program}`),
+    ],
     paper ? nothing : drawWires(seen, at),
     group(
       paper || !done ? 1 : 1 - (1 - LEFT_ALPHA) * second,
-      vectors.map((name) => range(DIM).map((i) => ground(at.held(program, name, i), "paper"))),
       vectors.map((name) => group(isForgotten(step.held, name) ? LEFT_ALPHA : 1, drawVector(program, name, seen, at))),
       drawRow(program, seen, at),
-      drawNames(program, seen, at),
+      open ? drawNames(program, seen, at) : nothing,
     ),
     paper ? text(0, at.bench(program) - 8, "small soft", `program ${program}`) : nothing,
   ];
@@ -261,7 +252,8 @@ function drawBench(program, now, at, paper) {
 function flying(from, to, part, number, look) {
   const turns = [clamp(0, 2 * part, 1), clamp(0, 2 * part - 1, 1)];
   const [across, along] = from.y === to.y ? [part, part] : from.y < to.y ? turns : turns.reverse();
-  const here = { ...from, x: from.x + (to.x - from.x) * across, y: from.y + (to.y - from.y) * along };
+  const at = (/** @type {keyof Cell} */ side, part = along) => from[side] + (to[side] - from[side]) * part;
+  const here = { x: at("x", across), y: at("y"), width: at("width"), height: at("height") };
   return [ground(here, look), written(here, number, look === "rose-fill" ? "ink" : "paper")];
 }
 
@@ -271,12 +263,13 @@ function drawWay({ step, first, second }, at) {
   if (!moment) return nothing;
   const { line, turn, touch, held } = moment;
   const here = (/** @type {string} */ register, i = 0) => at.held(step.program, register, i);
+  const place = amid(here("scores", turn));
   if (line === LINES.select && first === 1 && second < 1)
-    return flying(here("key"), here("scores", turn), second, held.scores[turn], "rose-fill");
+    return flying({ ...here("key"), y: place.y }, place, second, held.scores[turn], "rose-fill");
   if (line === LINES.add && first < 1)
-    return flying(here("weights", turn), here("value"), first, held.weights[turn], "rose-fill");
+    return flying(place, { ...here("value"), y: place.y }, first, held.weights[turn], "rose-fill");
   if (!touch || first === 1) return nothing;
-  const table = tableOf(at, touch.tensor);
+  const [table] = at.tables.filter(({ tensor }) => tensor === touch.tensor);
   return touch.numbers.map((number, c) => {
     const ends = [inMemory(table, touch.places[c]), here(touch.register, c)];
     const [from, to] = touch.tensor === "out" ? ends.reverse() : ends;
@@ -288,23 +281,23 @@ function drawWay({ step, first, second }, at) {
 function drawWires({ step, second }, at) {
   const { touch } = step.moments.at(-1) ?? {};
   if (!touch || at.small) return nothing;
-  const [table, place] = [tableOf(at, touch.tensor), at.held(step.program, touch.register, 0)];
-  const [stored, x, y, toY] = [touch.tensor === "out", place.x - Math.min(12, at.gap - 3), place.y + 8, table.y + DIM * table.height];
+  const [table] = at.tables.filter(({ tensor }) => tensor === touch.tensor);
+  const place = at.held(step.program, touch.register, 0);
+  const [stored, x, y, toY] = [touch.tensor === "out", place.x - Math.min(12, at.gap - 3), place.y + 12, table.y + DIM * table.height];
   const [load, store] = stored ? ["", "m-4 7l4-7 4 7"] : ["m-6-4l6 4-6 4m6-4", ""]; // the head of the arrow
   const wires = touch.places.map((i) => {
     const toX = inMemory(table, i).x + table.width / 2;
-    const way = `H${x}V${toY + 11}H${toX}V${toY + 1}`;
-    return path(`M${place.x - 1} ${y}${load}${way}${store}`, table.look);
+    return path(`M${place.x - 1} ${y}${load}H${x}V${toY + 11}H${toX}V${toY + 1}${store}`, table.look);
   });
   return group(stored ? 1 - second : 1, wires);
 }
 
 /** @param {Frame} now @param {number} width @param {number} height @param {boolean} paper */
 export function draw(now, width, height, paper) {
-  const at = layout(width, height);
+  const at = layout(width, height, now.step.program, paper);
   return [
-    at.left ? text(0, 140, "small soft", "memory") : nothing,
-    at.small ? nothing : text(0, at.held(0, "key", 0).y - 6, "small soft", "registers"),
+    at.left ? text(0, 150, "small soft", "memory") : nothing,
+    at.small ? nothing : text(0, at.held(paper ? 0 : now.step.program, "key", 0).y - 6, "small soft", "registers"),
     range(PROGRAMS).map((program) => drawBench(program, now, at, paper)),
     at.tables.map((table) => drawTable(table, now, at)),
     drawWay(now, at),

@@ -20,6 +20,7 @@ LENGTH, BLOCK = 2500, 1024  # two vectors to add, and the row of a program
 GRID_TEXTS, GRID_HEADS, GRID_WORDS = 2, 2, 3  # a grid of programs for those who ask about more than one head
 PROGRAM_ID = 7  # of this grid
 WARPS, LANES = 4, 32
+PROGRAMS_AT_ONCE = 2048 // (WARPS * LANES)  # in an SM, which has room for so many threads
 BYTES = 2  # of a number
 SUM_STEPS = (5, 2, 2, 2)  # a warp's instructions: shuffles, shared memory, shuffles of four sums, shared memory
 PLACE_INSTRUCTIONS, LOOP_INSTRUCTIONS = 3, 10  # for the ALU: for each place of the row; of a warp's loops and addresses

@@ -1,7 +1,7 @@
 """Chapter 5's drawings have the numbers of the sheet's example, and what a count finds of them."""
 
 import re
-from math import inf
+from math import atan2, inf, tau
 
 import pytest
 
@@ -14,6 +14,7 @@ from scripts.records import ROOT
 from tests.docs.page_text import DRAWINGS, drawing_text
 
 COLUMNS = {"lsu": "LSU", "alu": "ALU", "issue": "schedulers"}
+PARTS = ("texts", "sms", "programs", "threads")  # of the launch, the chip, an SM, a program
 PROGRAM = 1  # worked in the chapter, with the query [1, 1]
 
 
@@ -36,13 +37,47 @@ def test_the_row_is_filled_key_by_key():
 
 
 def test_padding_with_zero_gives_a_share_away():
-    parts = [worked.program_row(worked.QUERIES[PROGRAM], padding).shares for padding in (-inf, 0.0)]
-    labels, drawn = drawing_text("first-kernel-padding"), source("padding")
-    assert joined(*(f"{share} %" for share in parts[0][:-1])) in labels and parts[0][-1] == 0
-    assert joined(*(f"{share} %" for share in parts[1])) in labels
-    assert f"padded with 0: {parts[1][-1]} % for a word" in labels
-    widths = [float(wide) for wide in re.findall(r'width="([\d.]+)" height="30"', drawn)]
-    assert [wide / 3.48 for wide in widths] == [pytest.approx(share) for share in [*parts[0][:-1], *parts[1]]]
+    rows = [worked.program_row(worked.QUERIES[PROGRAM], padding) for padding in (-inf, 0.0)]
+    labels = drawing_text("first-kernel-padding")
+    for row in rows:
+        assert joined(*(f"{share} %" for share in row.shares if share)) in labels
+    ends = re.findall(
+        r'd="M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)A[\d.]+ [\d.]+ 0 [01] 1 ([\d.]+) ([\d.]+)z"', source("padding")
+    )
+    drawn = [slice_part(*map(float, points)) for points in ends]
+    assert drawn == [pytest.approx(term / row.total, abs=1e-3) for row in rows for term in row.terms if term]
+
+
+def slice_part(x, y, *ends):
+    """What part of its pie a slice around (x, y) is, clockwise from its one end on the rim to the other."""
+    first, last = (atan2(ends[i + 1] - y, ends[i] - x) for i in (0, 2))
+    return (last - first) / tau % 1
+
+
+@pytest.mark.parametrize("drawing", ["zoom", "zoom-wide"])
+def test_the_launch_and_the_chip_are_at_true_scale(drawing):
+    labels, drawn = drawing_text(f"first-kernel-{drawing}"), source(drawing)
+    programs = worked.PAIRS // worked.SHAPE[-1]
+    assert f"{programs:,} programs" in labels and f"{worked.SMS} SMs" in labels
+    assert f"{worked.WARPS} warps · {worked.LANES} threads" in labels
+    at_once = worked.SMS * worked.PROGRAMS_AT_ONCE
+    assert f"{worked.PROGRAMS_AT_ONCE} programs" in labels
+    part = {what: re.search(rf'-{what}" x="\d+" y="\d+" width="([\d.]+)" height="([\d.]+)"', drawn) for what in PARTS}
+    size = float(re.search(r'data-what="texts" .*?width="(\d+)"', drawn)[1])
+    counts = {what: round(size / float(at[1])) * round(size / float(at[2])) for what, at in part.items()}
+    assert counts == {
+        "texts": worked.SHAPE[0],
+        "sms": worked.SMS,
+        "programs": worked.PROGRAMS_AT_ONCE,
+        "threads": worked.LANES * worked.WARPS,
+    }
+    running = float(re.search(rf'width="{size:g}" height="([\d.]+)"/>', drawn.split('fill="var(--hb-violet)">')[1])[1])
+    assert running / size == pytest.approx(at_once / programs, abs=1e-4)
+
+
+def test_twice_the_words_are_four_squares_and_eight_cubes():
+    labels = drawing_text("first-kernel-cube")
+    assert f"{2**2} times" in labels and f"{2**3} times" in labels
 
 
 @pytest.mark.parametrize("drawing", ["flat-memory", "flat-memory-wide"])

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from bs4 import BeautifulSoup
 
-from tests.site.live.conftest import start_piece
+from tests.site.live.conftest import start_piece, words_outside
 from tests.site.live.test_pieces import every_width
 
 # Whether anything filled in the drawing reaches into the listing, and where all that is filled is.
@@ -49,14 +49,19 @@ def test_in_the_end_it_counts_what_was_loaded_and_strikes_what_is_wrong(pieces, 
 
 @pytest.mark.parametrize(
     ("step", "held", "done"),
-    [(0, 0, 0), (2, 1, 0), (5, 3, 0), (12, 5, 0), (14, 5, 0), (15, 5, 1), (16, 10, 2), (17, 15, 3)],
+    [(0, 0, 0), (2, 1, 0), (5, 3, 0), (12, 5, 0), (14, 5, 0), (15, 5, 1), (16, 5, 2), (17, 5, 3)],
 )
-def test_a_bench_names_what_it_holds_and_one_that_is_done_is_pale(pieces, step, held, done):
+def test_the_bench_of_the_last_program_names_what_it_holds_and_all_that_are_done_are_pale(pieces, step, held, done):
     still = BeautifulSoup(pieces.draw_state("one_head", {"step": str(step)}), "html.parser")
     names = re.compile("^(query|key|scores|weights|value|output)$")
     assert len(still.select_one("svg.wide").find_all("text", string=names)) == held
-    pale = [each for each in still.select("svg.wide g[opacity='0.4']") if each.find("text", string=names)]
-    assert len(pale) == done and all(len(bench.find_all("text", string=names)) == 5 for bench in pale)
+    pale = [each for each in still.select("svg.wide g[opacity='0.4']") if each.select("rect.ink")]
+    assert [len(bench.find_all("text", string=names)) for bench in pale] == [0, 0, 5][3 - done :]
+    stored = [["6.33", "3.67"], ["5", "5"], ["3.67", "6.33"]]
+    assert all(
+        row == [each.text for each in bench.select("text.ink")][-6:-4]
+        for row, bench in zip(stored, pale[:-1], strict=False)
+    )
     assert len(still.select_one("svg.printed").find_all("text", string=names)) == 3 * 5, "paper keeps it"
 
 
@@ -230,6 +235,34 @@ def test_an_arrow_goes_around_all_words_and_has_straight_sides(open_piece, width
             points.some((at) => at.x > x && at.x < x + width && at.y > y + 3 && at.y < y + height - 3)).map(([text]) => text)];
     }""")  # fmt: skip
     assert crossed == [0 if step == LINES else 2, False, []]
+
+
+# Where the benches end, the programs' buttons, and how many signs touch a number.
+BENCHES = """(piece) => {
+    const all = (what) => [...piece.querySelectorAll(what)].filter((part) => part.checkVisibility());
+    const box = (part) => part.getBoundingClientRect();
+    const [stage] = all("svg.stage");
+    const signs = all("svg.stage text").filter((text) => "·→×".includes(text.textContent)).map(box);
+    const cells = all("svg.stage rect").map(box);
+    return [
+        [...stage.children].filter((part) => part.matches("path.line, path.ink:not(.thin)")).map((shelf) => box(shelf).bottom),
+        all(".hb-live__programs button").map(box).map(({ top, bottom }) => [top, bottom]),
+        signs.filter((a) => cells.some((b) => a.right > b.left - 1 && a.left < b.right + 1 && a.bottom > b.top && a.top < b.bottom)).length,
+    ];
+}"""
+
+
+@pytest.mark.parametrize("width", [1440, 900, 700, 390, 320])
+@pytest.mark.parametrize(("step", "runs"), [(0, 0), (5, 0), (LINES, 0), (LINES + 1, 1), (LINES + 2, 2)])
+def test_the_program_that_runs_has_the_large_bench_and_the_others_thin_ones(open_piece, width, step, runs):
+    piece = open_piece("one_head", width, step=step)
+    shelves, buttons, touching = piece.evaluate(BENCHES)
+    high = [after - before for before, after in pairwise(shelves)]
+    assert all((height > 120) == (i == runs) and height >= 44 for i, height in enumerate(high, 1))
+    assert all(shelf - 46 <= top for i, (shelf, (top, _)) in enumerate(zip(shelves, buttons, strict=True)) if i != runs)
+    assert all(bottom <= shelf + 4 for shelf, (_, bottom) in zip(shelves, buttons, strict=True))
+    assert all(one[1] <= other[0] for one, other in pairwise(buttons)), "one button covers another"
+    assert not touching and not words_outside(piece)
 
 
 @pytest.mark.parametrize(("program", "says"), [(0, "[6.33, 3.67] goes"), (1, "Its own row"), (2, "[3.67")])

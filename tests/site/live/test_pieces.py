@@ -279,7 +279,9 @@ def test_a_finger_taps_slides_and_scrolls(visit):
             assert inspect(piece, "shown") != shown, name
 
 
-@pytest.mark.parametrize(("name", "right", "down"), [("dot", 30, -60), ("roofline", 60, -90), ("shelf", 40, 60)])
+@pytest.mark.parametrize(
+    ("name", "right", "down"), [("dot", 30, -60), ("roofline", 60, -90), ("shelf", 40, 60), ("dinner", -20, 32)]
+)
 def test_what_a_finger_holds_follows_it_and_the_page_stays(visit, name, right, down):
     page = visit.go(visit.tab("light", 390, touch=True), "live/?dot.q=2 1&dot.k=1 -2")
     piece = start_piece(page, name)

@@ -7,35 +7,33 @@ from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
 
 ALT = (
-    "Bars for texts whose words double from bar to bar: the time of each, divided by that of the text before. Two "
-    "upright lines, four, for N squared, and eight, for N cubed. The first bar ends at the first line. The others go "
-    "on, highlighted, and the last comes close to the second line."
+    "A line that rises. Along the bottom, texts whose words double from point to point; upwards, the time of each, "
+    "divided by that of the text before. Two level lines, four, for N squared, and eight, for N cubed. The first point "
+    "is on the lower line. The others go up, highlighted, and the last comes close to the upper line."
 )
-HEAD = "words"  # above the names of the bars
-SQUARE = 4
-POWERS = {SQUARE: "N²: 4 times", 8: "N³: 8 times"}
+POWERS = {4: "N²: 4 times as long", 8: "N³: 8 times as long"}
+NAME_ABOVE = 0.1  # its line
+RISING = plot.Style("this kernel", "accent")
 
 
 def figure() -> go.Figure:
     grown = growth()
-    names = [f"{long // 2:,} → {long:,}" for long in grown]
+    names = [f"{long:,}" for long in grown]
     fig = go.Figure()
     texts = [f"<b>{times:.1f}</b>" for times in grown.values()]
-    for role, some in (("grey", slice(0, 1)), ("accent", slice(1, None))):  # what grows by four, and what by more
-        bars = plot.Style("this kernel", role).bars("%{y}: %{x:.2f} times as long", "value")
-        fig.add_bar(x=list(grown.values())[some], y=names[some], text=texts[some], **bars)
-    expected = [SQUARE] * (len(grown) - 1)
-    fig.add_bar(x=expected, y=names[1:], orientation="h", hoverinfo="skip", name="", meta={"role": "grey"})
-    plot.add_text(fig, list(POWERS), [HEAD] * len(POWERS), list(POWERS.values()), textposition="middle center")
+    look = RISING.scatter("%{x} words: %{y:.2f} times as long as half of them", "lines+markers+text", 11, named=None)
+    fig.add_scatter(x=names, y=list(grown.values()), text=texts, textposition="bottom right", **look)
+    for (times, power), at, side in zip(POWERS.items(), (names[-1], names[0]), ("left", "right"), strict=True):
+        plot.add_text(fig, [at], [times + NAME_ABOVE], [power], "soft", textposition=f"top {side}")
     lines = [
-        {"type": "line", "x0": times, "x1": times, "yref": "paper", "y0": 0, "y1": 0.83, "line": {"dash": "dash"}}
+        {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": times, "y1": times, "line": {"dash": "dash"}}
         for times in POWERS
     ]
     axes = {
-        "xaxis": {"range": [0, 8.8], "visible": False},
-        "yaxis": plot.name_axis(categoryorder="array", categoryarray=[HEAD]),
+        "xaxis": {"type": "category", "title": "words in the text, twice as many each time"},
+        "yaxis": {"range": [3, 9], "visible": False},
     }
-    return plot.finish(fig, 215, barmode="overlay", bargap=0.3, shapes=lines, margin={"b": 4}, **axes)
+    return plot.finish(fig, 260, shapes=lines, **axes)
 
 
 def growth() -> dict[int, float]:
