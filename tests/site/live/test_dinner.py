@@ -1,4 +1,5 @@
 """Rice and sauce: arcs to scale, dinner at the end of the longer one, and each can be dragged."""
+
 import re
 from math import atan2, tau
 
