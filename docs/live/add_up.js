@@ -13,6 +13,7 @@ const [WARPS, WARP] = [4, 32]; // what’s real: warps of a program, threads of 
 /** A real warp’s: shuffles, a write and a read, shuffles of the warps’ sums, a write and a read. */
 const INSTRUCTIONS = Math.log2(WARP) + 2 + Math.log2(WARPS) + 2;
 const PACE = 500; // milliseconds for a step
+const TO_COME = 0.25; // how much is seen of lines that wait
 // Pixels: of a cell, and the tops of rows; then, from the top of shared memory, to who writes, to its barrier, to a line
 // across, and to who reads.
 const [CELL, QUERY, KEY, PRODUCT, SHUFFLED, MEMORY, AGAIN] = [20, 36, 58, 82, [124, 166], 194, 264];
@@ -55,8 +56,8 @@ function columns(wide) {
 
 /** @param {Ground} on @param {number} step @param {[number, number]} from @param {[number, number]} to */
 function drawLine(on, step, [x, y], [right, foot], look = "soft thin") {
-  const part = on.there(step, y, foot);
-  return part ? path(`M${x} ${y}L${x + part * (right - x)} ${y + part * (foot - y)}`, look) : nothing;
+  const part = on.there(step, y, foot) || 1;
+  return path(`M${x} ${y}L${x + part * (right - x)} ${y + part * (foot - y)}`, look, on.there(step, y, foot) ? 1 : TO_COME);
 }
 
 /** A score is rose, what leads to it grey. @param {Ground} on @param {number} thread @param {number} y @param {number} number @param {string} look */
@@ -97,12 +98,12 @@ function drawMemory(on, step, top, numbers, look = "ink") {
   const memory = [
     rect(left, top, right - left, CELL, "paper"),
     numbers.map((number, i) => drawCell(on, FIRSTS[i], top, number, look)),
-    path(`M${left} ${top}H${right}V${top + CELL}H${left}Z`, "ink thin"),
   ];
   return [
     numbers.map((_, i) => drawLine(on, step, [x(FIRSTS[i]), top + WRITE], [x(FIRSTS[i]), top])),
     group(there(step, top, top + CELL), memory),
-    group(there(step, top + CELL, dashed), path(`M${left} ${dashed}H${right}`, "ink dashes thin")),
+    group(there(step, top, top + CELL) || TO_COME, path(`M${left} ${top}H${right}V${top + CELL}H${left}Z`, "ink thin")),
+    group(there(step, top + CELL, dashed) || TO_COME, path(`M${left} ${dashed}H${right}`, "ink dashes thin")),
   ];
 }
 
@@ -111,7 +112,7 @@ function drawRead(on, step, top, from, to) {
   const [{ x, there }, y] = [on, top + ACROSS];
   return [
     from.map((cell) => drawLine(on, step, [x(cell), top + CELL], [x(cell), y])),
-    group(there(step, y - 1, y), path(`M${x(0)} ${y}H${x(Math.max(...from, ...to))}`, "soft thin")),
+    group(there(step, y - 1, y) || TO_COME, path(`M${x(0)} ${y}H${x(Math.max(...from, ...to))}`, "soft thin")),
     to.map((thread) => drawLine(on, step, [x(thread), y], [x(thread), top + READ])),
   ];
 }
@@ -129,12 +130,10 @@ function picture(state, _, { width, elapsed }) {
     /** @type {Ground} */
     const on = { ...columns(wide), there };
     const { x, column, right } = on;
-    const [last, now] = [BANDS[Math.max(0, state.step - 1)][1] || KEY + CELL, BANDS[state.step][1] || KEY + CELL];
-    const foot = paper ? HEIGHT - 4 : last + (now - last) * Math.min(1, elapsed / PACE); // a warp reaches as far as what’s drawn in it
     const small = ["drawn small: really", `${WARPS} warps of ${WARP}`]; // a sentence says it, but not on paper
     return [
       FIRSTS.map((first, warp) => [
-        rect(x(first) - column / 2, 0, LANES * column, foot + 4, "track"),
+        rect(x(first) - column / 2, 0, LANES * column, HEIGHT, "track"),
         text(x(first + LANES / 2) - column / 2, 14, `${on.words} ink strong middle`, `warp ${warp}`),
       ]),
       text(0, 31, `${on.words} soft`, "thread"),

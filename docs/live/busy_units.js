@@ -17,13 +17,14 @@ const UNITS = {
   fp32: ["FP32 units", "multiply and add", "multiply, add"],
   alu: ["ALU", "compares and selects", "compares"],
   lsu: ["LSU", "loads and shuffles", "loads, shuffles"],
-  path: ["data path", "carries the numbers", "carries them"],
+  path: ["data path", "carries the numbers", "carries numbers"],
 };
 const ALL = /** @type {Unit[]} */ (Object.keys(UNITS));
-const [HEAD, INSIDE, GAP, NAME] = [52, 16, 16, 52]; // pixels: of the rail’s row, around and between the vessels, and two names above each
-const [WIDE, TALL, BAR] = [600, [86, 150], 34]; // from which width they’re in one row; a vessel, in two rows and in one; the clocks’ bar
-const ROOM = 150; // that what a unit does takes in one line
-const [RAIL, STOP, KNOB, EDGE] = [156, 64, 10, 22]; // where the warps’ rail begins, to its next stop, its knob, half a finger
+const [WIDE, HEAD, INSIDE, GAP] = [600, 10, 16, 16]; // from which width they stand, in pixels; above the SM, around and between the vessels
+const [NAME, TALL] = [52, 150]; // two names above a vessel that stands, and its height
+const [NAMES, LOW, LINE] = [108, 36, 48]; // the names beside one that lies, its height, and from one to the next
+const [ROOM, LONG] = [150, 180]; // that what a unit does takes in one line, and so do a pair’s clocks
+const [BAR, RAIL, STOP, KNOB, EDGE] = [34, 156, 64, 10, 22]; // the clocks’ bar; where the warps’ rail begins, to its next stop, its knob, half a finger
 
 /** @typedef {typeof initial} State */
 
@@ -39,26 +40,31 @@ function read(state) {
   return { column, clocks, busy, fullest, guess, shown: guess !== "" || state.warps !== initial.warps };
 }
 
-/** Where each vessel stands: on a phone three, and two below them. @param {number} width */
+/** Each vessel, and what a finger finds of it: they stand in a row, and on a phone they lie below one another. @param {number} width */
 function places(width) {
-  const [columns, high] = width < WIDE ? [3, TALL[0]] : [ALL.length, TALL[1]];
-  const wide = (width - 2 * INSIDE - (columns - 1) * GAP) / columns;
+  const wide = (width - 2 * INSIDE - (ALL.length - 1) * GAP) / ALL.length;
   return ALL.map((unit, i) => {
-    const [row, column] = [Math.floor(i / columns), i % columns];
-    return { unit, x: INSIDE + column * (wide + GAP), y: HEAD + NAME + row * (high + NAME), wide, high };
+    if (width < WIDE) {
+      const y = HEAD + INSIDE + i * LINE;
+      return { unit, x: INSIDE + NAMES, y, across: width - 2 * INSIDE - NAMES, high: LOW, finger: [INSIDE / 2, y - 6, width - INSIDE, LINE] };
+    }
+    const [x, y] = [INSIDE + i * (wide + GAP), HEAD + NAME + 6];
+    return { unit, x, y, across: wide, high: TALL, finger: [x - GAP / 2, HEAD + 10, wide + GAP, NAME + TALL + 4] };
   });
 }
-/** The SM’s foot, on a phone and elsewhere. */
-const FEET = [HEAD + 2 * (NAME + TALL[0]) + INSIDE, HEAD + NAME + TALL[1] + INSIDE];
-const HEIGHTS = /** @type {[number, number]} */ (FEET.map((foot) => foot + 20 + BAR));
+/** The SM’s foot. @param {number} width */
+const footOf = (width) => (width < WIDE ? HEAD + 2 * INSIDE + ALL.length * LINE - (LINE - LOW) : HEAD + 6 + NAME + TALL + INSIDE);
+/** The middle of the rail, below the SM and its clocks. @param {number} width */
+const railOf = (width) => footOf(width) + 20 + BAR + 8 + EDGE;
+const HEIGHTS = /** @type {[number, number]} */ ([0, WIDE].map((width) => railOf(width) + EDGE - 8));
 
 const stop = (/** @type {number} */ width, /** @type {number} */ i) => RAIL + (i * Math.min(3 * STOP, width - EDGE - RAIL)) / (WARPS.length - 1);
 
-/** How many warps, as a rail with four stops. @param {number} width @param {number} column @param {boolean} paper */
-function drawRail(width, column, paper) {
-  const y = HEAD / 2;
-  const words = text(0, y + 5, "label ink", svg`<tspan class="strong">${WARPS[column]}</tspan> ${column ? "warps" : "warp"} a program`);
-  if (paper) return words;
+/** How many warps, as a rail with four stops; before the guess there’s nothing to hold. @param {number} width @param {number} column @param {boolean} shown @param {boolean} paper */
+function drawRail(width, column, shown, paper) {
+  const y = railOf(width);
+  const words = text(0, y + 5, `label ${shown ? "ink" : "soft"}`, svg`<tspan class="strong">${WARPS[column]}</tspan> ${column ? "warps" : "warp"} a program`);
+  if (paper || !shown) return words;
   return [
     words,
     path(`M${stop(width, 0)} ${y}H${stop(width, 3)}`, "line"),
@@ -72,46 +78,52 @@ function drawRail(width, column, paper) {
 function picture(state, set, { width }) {
   const { column, clocks, busy, fullest, guess, shown } = read(state);
   const draw = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) => {
-    const narrow = wide < WIDE;
-    const vessels = places(wide).map(({ unit, x, y, wide: across, high }) => {
+    const lies = wide < WIDE;
+    const known = shown || paper;
+    const vessels = places(wide).map(({ unit, x, y, across, high }) => {
       const [name, does, briefly] = UNITS[unit];
-      const level = shown || paper ? (high * busy[unit]) / 100 : 0.01; // so that it can rise
-      const [at, look] = level > 30 ? [23, "paper"] : [-8, "ink"];
-      const [colour, called] = unit === fullest && (shown || paper) ? ["violet", "violet"] : ["soft", "ink"];
+      const part = known ? busy[unit] / 100 : 0.0001; // so that it can rise
+      const [long, level] = lies ? [across * part, high] : [across, high * part];
+      const [colour, called] = known && unit === fullest ? ["violet", "violet"] : ["soft", "ink"];
+      const percent = `${Math.round(busy[unit])} %`;
+      const [left, line] = lies ? [INSIDE, y + 32] : [x, y - 9];
       return [
-        text(x, y - 27, `label strong ${called}`, name),
-        across < ROOM ? text(x, y - 9, "small soft", briefly) : text(x, y - 9, "label soft", does),
+        text(left, line - 18, `label strong ${called}`, name),
+        lies || across < ROOM ? text(left, line, "small soft", briefly) : text(left, line, "label soft", does),
         rect(x, y, across, high, "track"),
-        rect(x, y + high - level, across, level, `${colour} moves`),
-        path(`M${x} ${y}V${y + high}H${x + across}V${y}`, "ink thin"),
-        shown || paper
-          ? text(x + 12, y + high - level + at, `label strong moves ${look}`, `${Math.round(busy[unit])} %`)
-          : text(x + across / 2, y + high / 2 + 12, "riddle violet middle", "?"),
+        rect(x, y + high - level, long, level, `${colour} moves`),
+        path(lies ? `M${x + across} ${y}H${x}V${y + high}H${x + across}` : `M${x} ${y}V${y + high}H${x + across}V${y}`, "ink thin"),
+        !known
+          ? text(x + across / 2, y + high / 2 + (lies ? 8 : 12), "riddle violet middle", "?")
+          : lies
+            ? text(x + long + (long > 60 ? -10 : 8), y + 24, `label strong ${long > 60 ? "paper end" : "ink"}`, percent)
+            : text(x + 12, y + high - level + (level > 30 ? 23 : -8), `label strong ${level > 30 ? "paper" : "ink"}`, percent),
       ];
     });
-    const [foot, time, most] = [FEET[Number(!narrow)], clocks[column], Math.max(...clocks)];
+    const [foot, time, most] = [footOf(wide), clocks[column], Math.max(...clocks)];
     const [end, y] = [(wide * time) / most, foot + 20];
-    const words = svg`a pair takes <tspan class="strong">${Math.round(time)}</tspan> clocks`;
+    const room = Math.max(end, wide - end) > LONG; // in the bar, or behind it
+    const words = svg`${room ? "a pair takes " : ""}<tspan class="strong">${Math.round(time)}</tspan> clocks`;
     return [
-      drawRail(wide, column, paper),
-      path(`M1 ${HEAD}H${wide - 1}V${foot}H1Z`, "ink"),
-      text(wide - INSIDE, narrow ? foot - INSIDE : HEAD - 10, "label soft end", "an SM"),
+      path(`M${INSIDE + 48} ${HEAD}H${wide - 1}V${foot}H1V${HEAD}H${INSIDE - 6}`, "ink"), // its name is in the gap
+      text(INSIDE, HEAD + 5, "label soft", "an SM"),
       vessels,
       rect(0, y, wide, BAR, "track"),
       rect(0, y, end, BAR, "ink moves"),
-      end > 180 ? text(12, y + BAR - 12, "label paper", words) : text(end + 12, y + BAR - 12, "label ink moves", words),
+      end > LONG ? text(12, y + BAR - 12, "label paper", words) : text(end + 12, y + BAR - 12, "label ink moves", words),
+      drawRail(wide, column, shown, paper),
     ];
   };
-  const place = { from: stop(width, 0), to: stop(width, WARPS.length - 1), y: HEAD / 2 };
+  const place = { from: stop(width, 0), to: stop(width, WARPS.length - 1), y: railOf(width) };
   const change = (/** @type {number} */ i) => set({ warps: WARPS[i] });
-  const hold = grip("Warps of a program", column, change, { min: 0, max: WARPS.length - 1, inWords: String(state.warps) }, place);
+  const hold = () => grip("Warps of a program", column, change, { min: 0, max: WARPS.length - 1, inWords: String(state.warps) }, place);
   const known = ALL.map((unit) => (shown ? `${UNITS[unit][0]} busy ${Math.round(busy[unit])} %` : UNITS[unit][0])).join(", ");
   const label = `An SM with five units, and programs of ${state.warps} warps: a pair takes ${Math.round(clocks[column])} clocks, ${known}.`;
-  const guesses = places(width).map(({ unit, x, y, wide, high }) => html`<button type="button" class="hb-live__vessel"
+  const guesses = places(width).map(({ unit, finger: [left, top, wide, high] }) => html`<button type="button" class="hb-live__vessel"
     aria-label=${`My guess: the ${UNITS[unit][0]}`} aria-pressed=${String(guess === unit)} @click=${() => set({ guess: unit })}
-    style="left: ${x - GAP / 2}px; top: ${y - NAME + 6}px; width: ${wide + GAP}px; height: ${high + NAME}px"></button>`);
+    style="left: ${left}px; top: ${top}px; width: ${wide}px; height: ${high}px"></button>`);
   return html`<div class="hb-live__grips">${stage(width, label, draw, HEIGHTS)}
-    ${width && state.warps === initial.warps ? guesses : nothing}${width ? hold : nothing}</div>`;
+    ${width && state.warps === initial.warps ? guesses : nothing}${width && shown ? hold() : nothing}</div>`;
 }
 
 /** @param {State} state */

@@ -9,6 +9,7 @@ const DISHES = /** @type {("rice" | "sauce")[]} */ (["rice", "sauce"]);
 const [HOUR, MOST] = [60, 55]; // minutes: once around, and of a dish
 const [FACE, RIM, KNOB] = [122, 100, 10]; // pixels: half the clock with its numbers, its ring, and a knob’s radius
 const [RINGS, HALF] = [[86, 42], 12]; // where each dish has its arc, a finger apart, and half of how thick it is
+const HAND = 26; // how long it is, so it meets no knob
 const [WORDS, POT_YS] = [12, [14, 114]]; // right of the clock: the dishes and their minutes
 /** A pot with its lid on, and a pan with a handle and some steam. */
 const POTS = {
@@ -96,7 +97,7 @@ function picture(state, set, { width }) {
           text(left, top + 58, `label ${all[row] === longer ? "violet" : "ink"}`, svg`${dish} <tspan class="strong">${all[row]}</tspan>`),
         ];
       }),
-      path(`M${middle.join(" ")}L${at(longer, RIM + 4, scale).join(" ")}`, "ink"),
+      path(`M${middle.join(" ")}L${at(longer, HAND, scale).join(" ")}M${at(longer, RIM, scale).join(" ")}L${at(longer, RIM + 6, scale).join(" ")}`, "ink"),
       svg`<circle class="fill ink" cx=${middle[0]} cy=${middle[1]} r="4" />`,
       text(left, POT_YS[1] + 98, "label ink", svg`dinner <tspan class="strong">${longer}</tspan>`),
     ];

@@ -7,7 +7,7 @@ import { cuts, path, rect, stage, text } from "./strokes.js";
 // In milliseconds and TB/s; passes and sums: of the kernel without the other, in FP16; and how far each is pulled in.
 const initial = { kernel: 64.1, pytorch: 0.545, l2: 8.47, passes: 34.7, sums: 63.7, passesTo: 0, sumsTo: 0 };
 const PARTS = /** @type {("passes" | "sums")[]} */ (["passes", "sums"]);
-const [NAME, LANE, GAP, EDGE, KNOB] = [28, 36, 8, 1.5, 10]; // pixels: above the bar, of a lane, around it, half the bar's line, a knob's radius
+const [NAME, LANE, GAP, EDGE, KNOB] = [28, 36, 8, 0.75, 10]; // pixels: above the bar, of a lane, around it, half the bar's line, a knob's radius
 const HIGH = 4 * (LANE + GAP) + GAP + 4 * EDGE;
 const FROM = 2 * EDGE; // the inside of the bar
 const FINGER = 22; // half of one: where a knob waits
@@ -35,24 +35,23 @@ function draw(state, width, paper) {
   });
   const worked = Object.entries(times(state.l2));
   const known = Math.max(...worked.map(([, time]) => FROM + time * scale), passes.end, sums.end);
-  const on = (/** @type {number} */ x) => `ink halo ${known > x + 60 ? "explained" : "tinted"}`; // words at x
   return [
     text(0, NAME - 12, "ink", svg`this kernel <tspan class="soft">${ms(state.kernel)}</tspan>`),
-    rect(EDGE, NAME + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "violet empty"),
+    rect(EDGE, NAME + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "ink empty"),
     rect(FROM, NAME + FROM, known - FROM, inside, "known"),
-    path(cuts(state.pytorch, state.kernel, width, NAME + FROM, NAME + FROM + inside), "violet thin cuts", width < 600 ? 0.3 : 0.5),
+    path(cuts(state.pytorch, state.kernel, width, NAME + HIGH - GAP, NAME + HIGH), "ink thin cuts"),
     worked.map(([, time], i) => rect(FROM, lane(i), time * scale, LANE, "ink hollow")),
     [passes, sums].map(({ i, end, whole }) => // what was measured is filled, and a pull isn't
       rect(FROM, lane(i), Math.max(0, end - FROM), LANE, whole ? ["soft", "violet"][i - 2] : "ink hollow")),
-    text(width - 20, NAME + HIGH / 2 - 20, "riddle violet tinted halo end", "What else?", Number(sums.end < 0.6 * width)),
+    text(width - 20, NAME + HIGH / 2 - 20, "riddle violet end", "What else?", Number(sums.end < 0.6 * width)),
     worked.map(([part, time], i) => {
       const end = FROM + time * scale;
-      return text(end + 10, lane(i) + LANE / 2 + 6, on(end), svg`${NAMES[part]} <tspan class="strong">${ms(time)}</tspan>`);
+      return text(end + 10, lane(i) + LANE / 2 + 6, "ink", svg`${NAMES[part]} <tspan class="strong">${ms(time)}</tspan>`);
     }),
     [passes, sums].map(({ i, end, whole, words, room, knob }) => {
       const [inner, beside] = [end > room, Math.max(knob, end) + 2 * KNOB];
       return [
-        text(inner ? FROM + 12 : beside, lane(i) + LANE / 2 + 6, inner && whole ? "paper" : on(inner ? FROM : beside), words),
+        text(inner ? FROM + 12 : beside, lane(i) + LANE / 2 + 6, inner && whole ? "paper" : "ink", words),
         paper || whole ? nothing : svg`<circle class="ink knob" cx=${knob} cy=${lane(i) + LANE / 2} r=${KNOB} />`,
       ];
     }),
@@ -83,7 +82,7 @@ function says(state, previous) {
   const some = pulled(state).filter(({ to, most }) => to > 0 && to < most);
   const held = some.find(({ part, to }) => previous[`${part}To`] !== to);
   if (held) return soFar(held);
-  if (passes && sums) return "The sums fill the bar, and hide all the others. They’re the rice.";
+  if (passes && sums) return "All four at once, and the sums take the longest. They’re the rice.";
   if (passes) return `Loads and passes: ${ms(state.passes)} of ${whole}, and no further. And the sums?`;
   if (sums) return `Loads and sums: ${ms(state.sums)} of ${whole}. They fill it. And the passes?`;
   return some.length ? soFar(some[0]) : "Two are left. Pull each into the bar, as far as it goes.";

@@ -11,7 +11,7 @@ const [LOW, HIGH] = [24, 2 * LANE + 3 * GAP]; // of PyTorch's bar, and of the ke
 const NAME = 28; // above each bar
 const TOP = NAME + LOW + 20 + NAME; // of the kernel's
 const HEIGHT = TOP + HIGH + 28; // with the guess
-const [EDGE, FINGER] = [1.5, 22]; // half the line around what is empty, and half a finger, in pixels
+const [EDGE, FINGER] = [0.75, 22]; // half the line around what is empty, and half a finger, in pixels
 const NARROW = 600; // below which a question takes two lines
 
 /** @typedef {typeof initial} State */
@@ -29,13 +29,13 @@ function drawWords(guess, x, width, narrow) {
   const write = (/** @type {number} */ at, /** @type {string[]} */ words, look = "") => {
     const lines = narrow ? words : [words.join(" ")];
     const y = TOP + HIGH / 2 + 7 - 12 * (lines.length - 1);
-    return lines.map((line, i) => text(at, y + 24 * i, `question ink tinted halo ${look}`, line));
+    return lines.map((line, i) => text(at, y + 24 * i, `question ink ${look}`, line));
   };
   if (!guess) return write(x + 2 * KNOB, ["Drag: how much of it is", "memory and multiplying?"]);
   const [suspects, rooms] = [["memory", "and multiplying?"], narrow ? [160, 100] : [270, 170]];
   if (x < rooms[0]) return write(x + 2 * KNOB, suspects);
   const rest = width - x > rooms[1] ? write((width + x + KNOB) / 2, ["something", "else?"], "middle") : nothing;
-  return [write((x - KNOB) / 2, suspects, "explained middle"), rest];
+  return [write((x - KNOB) / 2, suspects, "middle"), rest];
 }
 
 /** By how much a guess is off the longer of the two; whoever added both isn’t. @param {number} guess @param {{ memory: number, multiplying: number }} parts */
@@ -48,11 +48,12 @@ function missed(guess, { memory, multiplying }) {
 function drawGuess(x, guess, off, width, shown) {
   const [y, name, room] = width < NARROW ? [TOP + HIGH + 16, "", 150] : [TOP + HIGH + 16, "your guess: ", 236];
   const inside = width - x < room;
-  const words = svg`${name}<tspan class="strong">${guess} ms</tspan>${shown ? (off ? `, ${off} ms off` : ", as it is") : ""}`;
+  const words = `${guess} ms${shown ? (off ? `, ${off} ms off` : ", as it is") : ""}`;
+  const taken = inside ? 7.6 * (name.length + words.length) + 2 * KNOB : 0; // of the line, by words on it
   return [
-    path(`M1 ${y}H${x}`, "ink dashes thin"),
+    path(`M1 ${y}H${Math.max(1, x - taken)}`, "ink dashes thin"),
     path(`M1 ${y - 5}v10M${x} ${y - 5}v10`, "ink"),
-    text(x + (inside ? -KNOB : KNOB), y + 5, `label ink halo ${inside ? "end" : ""}`, words),
+    text(x + (inside ? -KNOB : KNOB), y + 5, `label ink ${inside ? "end" : ""}`, svg`${name}<tspan class="strong">${words}</tspan>`),
   ];
 }
 
@@ -79,7 +80,7 @@ function draw(state, width, paper) {
     const words = svg`${NAMES[name]} <tspan class="strong">${ms(time)}</tspan>`;
     return [
       rect(3 * EDGE, y, shown ? time * scale - 3 * EDGE : 0, LANE, "ink hollow moves", Number(shown)),
-      text(time * scale + 10, y + 20, "ink tinted halo moves", words, Number(shown)),
+      text(time * scale + 10, y + 20, "ink moves", words, Number(shown)),
     ];
   });
   const [x, anchor] = narrow ? [width - 8, "end"] : [width / 2, "middle"]; // beside the lanes' names
@@ -90,11 +91,11 @@ function draw(state, width, paper) {
     rect(0, NAME, width, LOW, "track"),
     rect(0, NAME, pytorch * scale, LOW, "ink"),
     text(0, TOP - 12, "ink", named("this kernel", kernel)),
-    text(width, TOP - 12, "violet factor end", ratio(state)),
-    rect(EDGE, TOP + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "violet empty"),
-    rect(2 * EDGE, TOP + 2 * EDGE, (shown ? known : guess ? end : 2 * EDGE) - 2 * EDGE, HIGH - 4 * EDGE, "known moves"),
-    path(cuts(pytorch, kernel, width, TOP + 2 * EDGE, TOP + HIGH - 2 * EDGE), "violet thin cuts", narrow ? 0.3 : 0.5),
-    text(x, TOP + HIGH / 2 + (narrow ? 10 : 16), `riddle violet tinted halo moves ${anchor}`, "What else?", Number(shown)),
+    text(width, TOP - 12, "ink factor end", ratio(state)),
+    rect(EDGE, TOP + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "ink empty"),
+    rect(2 * EDGE, TOP + 2 * EDGE, (shown ? known : guess ? end : 2 * EDGE) - 2 * EDGE, HIGH - 4 * EDGE, `known ${shown ? "moves" : ""}`),
+    path(cuts(pytorch, kernel, width, TOP + HIGH - GAP, TOP + HIGH), "ink thin cuts"),
+    text(x, TOP + HIGH / 2 + (narrow ? 10 : 16), `riddle violet moves ${anchor}`, "What else?", Number(shown)),
     lanes,
     shown ? nothing : [drawWords(guess, end, width, narrow), drawKnob(end)],
     paper || !guess ? nothing : drawGuess(end, guess, missed(guess, times(l2)), width, shown),
@@ -123,7 +124,7 @@ function primary({ shown, guess }, set) {
 /** @param {State} state */
 function says(state) {
   const [{ memory, multiplying }, [guess, all]] = [times(state.l2), guessed(state)];
-  if (!state.shown) return guess ? `${guess} ms of ${all}: is it that much?` : "Each stripe is as wide as PyTorch’s bar.";
+  if (!state.shown) return guess ? `${guess} ms of ${all}? Let’s see.` : "Each mark along its edge is one more of PyTorch’s bars.";
   return `At full speed, memory takes ${Math.round(memory)} ms of ${all}, and multiplying ${Math.round(multiplying)}, both at once. What else is there?`;
 }
 

@@ -1,7 +1,7 @@
 """Chapter 5's drawings have the numbers of the sheet's example, and what a count finds of them."""
 
 import re
-from math import atan2, inf, tau
+from math import inf
 
 import pytest
 
@@ -14,7 +14,8 @@ from scripts.records import ROOT
 from tests.docs.page_text import DRAWINGS, drawing_text
 
 COLUMNS = {"lsu": "LSU", "alu": "ALU", "issue": "schedulers"}
-PARTS = ("texts", "sms", "programs", "threads")  # of the launch, the chip, an SM, a program
+PLACE = 64  # how high a place is drawn, with all of a row's share
+PARTS = ("sms", "programs", "threads")  # of the chip, an SM, a program
 PROGRAM = 1  # worked in the chapter, with the query [1, 1]
 
 
@@ -40,18 +41,9 @@ def test_padding_with_zero_gives_a_share_away():
     rows = [worked.program_row(worked.QUERIES[PROGRAM], padding) for padding in (-inf, 0.0)]
     labels = drawing_text("first-kernel-padding")
     for row in rows:
-        assert joined(*(f"{share} %" for share in row.shares if share)) in labels
-    ends = re.findall(
-        r'd="M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)A[\d.]+ [\d.]+ 0 [01] 1 ([\d.]+) ([\d.]+)z"', source("padding")
-    )
-    drawn = [slice_part(*map(float, points)) for points in ends]
-    assert drawn == [pytest.approx(term / row.total, abs=1e-3) for row in rows for term in row.terms if term]
-
-
-def slice_part(x, y, *ends):
-    """What part of its pie a slice around (x, y) is, clockwise from its one end on the rim to the other."""
-    first, last = (atan2(ends[i + 1] - y, ends[i] - x) for i in (0, 2))
-    return (last - first) / tau % 1
+        assert joined(*(f"{share} %" for share in row.shares)) in labels
+    high = [float(share) for share in re.findall(r'data-share="" .*?height="([\d.]+)"', source("padding"))]
+    assert high == [pytest.approx(PLACE * term / row.total, abs=0.1) for row in rows for term in row.terms if term]
 
 
 @pytest.mark.parametrize("drawing", ["zoom", "zoom-wide"])
@@ -63,10 +55,9 @@ def test_the_launch_and_the_chip_are_at_true_scale(drawing):
     at_once = worked.SMS * worked.PROGRAMS_AT_ONCE
     assert f"{worked.PROGRAMS_AT_ONCE} programs" in labels
     part = {what: re.search(rf'-{what}" x="\d+" y="\d+" width="([\d.]+)" height="([\d.]+)"', drawn) for what in PARTS}
-    size = float(re.search(r'data-what="texts" .*?width="(\d+)"', drawn)[1])
+    size = float(re.search(r'data-what="launch" .*?width="(\d+)"', drawn)[1])
     counts = {what: round(size / float(at[1])) * round(size / float(at[2])) for what, at in part.items()}
     assert counts == {
-        "texts": worked.SHAPE[0],
         "sms": worked.SMS,
         "programs": worked.PROGRAMS_AT_ONCE,
         "threads": worked.LANES * worked.WARPS,

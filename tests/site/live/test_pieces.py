@@ -88,7 +88,9 @@ def unfold(piece) -> None:
     """Opens "more", which a piece that has nothing else there offers once something has changed; undoes the change."""
     fold = piece.locator(".hb-live__fold")
     if not fold.is_visible():
-        change_control(piece.locator(".hb-live__grip, .hb-live__bar :is(.hb-live__main, input, select)").first)
+        change_control(
+            piece.locator(".hb-live__grip, .hb-live__vessel, .hb-live__bar :is(.hb-live__main, input, select)").first
+        )
         fold.click()
         piece.get_by_role("button", name="Reset").click()
     else:
@@ -154,7 +156,7 @@ def test_a_piece_keeps_its_height_from_step_to_step_and_begins_again(visit, name
 def test_a_link_carries_what_differs_and_brings_it_back(open_piece, name):
     piece = open_piece(name)
     unfold(piece)
-    control = piece.locator(".hb-live__grip, .hb-live__bar :is(.hb-live__main, input, select)").first
+    control = piece.locator(".hb-live__grip, .hb-live__vessel, .hb-live__bar :is(.hb-live__main, input, select)").first
     if change_control(control) == "text":
         control.fill("0.3")
     piece.get_by_role("button", name="Link to this").click()

@@ -23,14 +23,22 @@ def figure() -> go.Figure:
     texts = [f"<b>{times:.1f}</b>" for times in grown.values()]
     look = RISING.scatter("%{x} words: %{y:.2f} times as long as half of them", "lines+markers+text", 11, named=None)
     fig.add_scatter(x=names, y=list(grown.values()), text=texts, textposition="bottom right", **look)
-    for (times, power), at, side in zip(POWERS.items(), (names[-1], names[0]), ("left", "right"), strict=True):
-        plot.add_text(fig, [at], [times + NAME_ABOVE], [power], "soft", textposition=f"top {side}")
+    above = [times + NAME_ABOVE for times in POWERS]
+    plot.add_text(fig, names[-1:] * 2, above, list(POWERS.values()), "soft", textposition="top left")
     lines = [
-        {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": times, "y1": times, "line": {"dash": "dash"}}
+        {
+            "type": "line",
+            "xref": "paper",
+            "x0": 0,
+            "x1": 1,
+            "y0": times,
+            "y1": times,
+            "line": {"dash": "dot", "width": 1},
+        }
         for times in POWERS
     ]
     axes = {
-        "xaxis": {"type": "category", "title": "words in the text, twice as many each time"},
+        "xaxis": {"type": "category", "title": "words in a text"},
         "yaxis": {"range": [3, 9], "visible": False},
     }
     return plot.finish(fig, 260, shapes=lines, **axes)
