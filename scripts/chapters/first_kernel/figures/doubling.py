@@ -4,12 +4,11 @@ import plotly.graph_objects as go
 
 from scripts import records
 from scripts.chapters import plot
-from scripts.chapters.first_kernel import worked
 
 ALT = (
     "A line that rises. Along the bottom, texts whose words double from point to point; upwards, the time of each, "
     "divided by that of the text before. Two level lines, four, for N squared, and eight, for N cubed. The first point "
-    "is on the lower line. The others go up, highlighted, and the last comes close to the upper line."
+    "is on the lower line. The others go up, highlighted, to the upper line and a little beyond it."
 )
 POWERS = {4: "N²: 4 times as long", 8: "N³: 8 times as long"}
 NAME_ABOVE = 0.1  # its line
@@ -23,8 +22,8 @@ def figure() -> go.Figure:
     texts = [f"<b>{times:.1f}</b>" for times in grown.values()]
     look = RISING.scatter("%{x} words: %{y:.2f} times as long as half of them", "lines+markers+text", 11, named=None)
     fig.add_scatter(x=names, y=list(grown.values()), text=texts, textposition="bottom right", **look)
-    above = [times + NAME_ABOVE for times in POWERS]
-    plot.add_text(fig, names[-1:] * 2, above, list(POWERS.values()), "soft", textposition="top left")
+    for (times, power), at, side in zip(POWERS.items(), (names[-1], names[0]), ("left", "right"), strict=True):
+        plot.add_text(fig, [at], [times + NAME_ABOVE], [power], "soft", textposition=f"top {side}")
     lines = [
         {
             "type": "line",
@@ -39,7 +38,7 @@ def figure() -> go.Figure:
     ]
     axes = {
         "xaxis": {"type": "category", "title": "words in a text"},
-        "yaxis": {"range": [3, 9], "visible": False},
+        "yaxis": {"range": [3, 9.6], "visible": False},
     }
     return plot.finish(fig, 260, shapes=lines, **axes)
 
@@ -47,4 +46,4 @@ def figure() -> go.Figure:
 def growth() -> dict[int, float]:
     """Returns, by the words of a text, how many times as long it takes as one with half of them."""
     rows = records.table("first_kernel", "growth")
-    return {row["n"]: row["of_half"] for row in rows if row["of_half"] and row["n"] <= worked.LONGEST}
+    return {row["n"]: row["of_half"] for row in rows if row["of_half"]}
