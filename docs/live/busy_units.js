@@ -130,11 +130,10 @@ function picture(state, set, { width }) {
 function says(state) {
   const { column, clocks, busy, fullest, guess, shown } = read(state);
   const [now, before] = [clocks[column], clocks[WARPS.indexOf(initial.warps)]].map(Math.round);
-  const name = UNITS[fullest][0];
-  const found = `the ${name}, busy for ${Math.round(busy[fullest])} % of the time`;
+  const [name, percent] = [`the ${UNITS[fullest][0]}`, `${Math.round(busy[fullest])} %`];
   if (!shown) return "Which of the five is the busiest? Tap the one that you think is the fullest.";
-  if (state.warps === initial.warps) return `${guess === fullest ? "Yes:" : guess === "lsu" ? "Nearly:" : "No:"} it’s ${found}. Drag to one warp: is it still?`;
-  return `With ${pluralize(state.warps, "warp")}, the fullest ${name.endsWith("s") ? "are" : "is"} ${found}. A pair takes ${now} clocks; with four it’s ${before}.`;
+  if (state.warps === initial.warps) return `${guess === fullest ? "Yes:" : guess === "lsu" ? "Nearly:" : "No:"} it’s ${name}, busy for ${percent} of the time. Drag to one warp: is it still?`;
+  return `With ${pluralize(state.warps, "warp")}, the fullest: ${name}, ${percent} busy. A pair takes ${now} clocks; with four it’s ${before}.`;
 }
 
 /** @type {import("./frame.js").Piece<State>} */

@@ -7,9 +7,9 @@ import { cuts, path, rect, stage, text } from "./strokes.js";
 // In milliseconds and TB/s, as measured; guess: in milliseconds, 0 before there is one; shown: whether the suspects are.
 const initial = { kernel: 63.9, pytorch: 0.545, l2: 8.47, guess: 0, shown: false };
 const [LANE, GAP, KNOB] = [28, 8, 10]; // the kernel's bar has two lanes, and this around them; a knob's radius
-const [LOW, HIGH] = [24, 2 * LANE + 3 * GAP]; // of PyTorch's bar, and of the kernel's
+const HIGH = 2 * LANE + 3 * GAP; // of both bars
 const NAME = 28; // above each bar
-const TOP = NAME + LOW + 20 + NAME; // of the kernel's
+const TOP = NAME + HIGH + 20 + NAME; // of the kernel's
 const HEIGHT = TOP + HIGH + 28; // with the guess
 const [EDGE, FINGER] = [0.75, 22]; // half the line around what is empty, and half a finger, in pixels
 const NARROW = 600; // below which a question takes two lines
@@ -33,7 +33,7 @@ function drawWords(guess, x, width, narrow) {
   };
   if (!guess) return write(x + 2 * KNOB, ["Drag: how much of it is", "memory and multiplying?"]);
   const [suspects, rooms] = [["memory", "and multiplying?"], narrow ? [160, 100] : [270, 170]];
-  if (x < rooms[0]) return write(x + 2 * KNOB, suspects);
+  if (x < rooms[0]) return write(x + 2 * KNOB, [`← ${suspects[0]}`, suspects[1]]);
   const rest = width - x > rooms[1] ? write((width + x + KNOB) / 2, ["something", "else?"], "middle") : nothing;
   return [write((x - KNOB) / 2, suspects, "middle"), rest];
 }
@@ -88,8 +88,8 @@ function draw(state, width, paper) {
     svg`${name} <tspan class="soft">${shown ? ms(time) : ""}</tspan>`;
   return [
     text(0, NAME - 12, "ink", named("three lines of PyTorch", pytorch)),
-    rect(0, NAME, width, LOW, "track"),
-    rect(0, NAME, pytorch * scale, LOW, "ink"),
+    rect(0, NAME, width, HIGH, "track"),
+    rect(0, NAME, pytorch * scale, HIGH, "ink"),
     text(0, TOP - 12, "ink", named("this kernel", kernel)),
     text(width, TOP - 12, "ink factor end", ratio(state)),
     rect(EDGE, TOP + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "ink empty"),

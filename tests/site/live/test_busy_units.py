@@ -72,6 +72,6 @@ def test_dragging_the_warps_moves_no_edge_and_every_word_stays_in_the_picture(vi
         warps.fill(str(stop))
         label = piece.locator("svg.stage:visible").get_attribute("aria-label")
         assert f"programs of {count} warps: a pair takes {CLOCKS[count]:.0f} clocks" in label
-        assert f"it’s the {FULLEST[count]}" in piece.locator(".hb-live__says").inner_text() or count == 4
+        assert f"the {FULLEST[count]}, " in piece.locator(".hb-live__says").inner_text() or count == 4
         assert piece.bounding_box() == before
         assert not words_outside(piece)

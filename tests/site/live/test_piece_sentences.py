@@ -59,7 +59,7 @@ SENTENCES = [
     ("busy_units", {"guess": "path"}, "Yes: it’s the data path, busy for 87 % of the time. Drag to one warp: is it still?"),
     ("busy_units", {"guess": "lsu"}, "Nearly: it’s the data path, busy for 87 % of the time."),
     ("busy_units", {"guess": "alu"}, "No: it’s the data path, busy for 87 % of the time."),
-    ("busy_units", {"warps": 2}, "With 2 warps, the fullest are the schedulers, busy for 77 % of the time. A pair takes 78 clocks; with four it’s 124."),
+    ("busy_units", {"warps": 2}, "With 2 warps, the fullest: the schedulers, 77 % busy. A pair takes 78 clocks; with four it’s 124."),
     ("filled_bar", {}, "Two are left. Pull each into the bar, as far as it goes."),
     ("filled_bar", {"sumsTo": 63}, "Loads and sums, so far: 63 ms."),
     ("filled_bar", {"passesTo": 35}, "Loads and passes: 35 ms of 64 ms, and no further. And the sums?"),
