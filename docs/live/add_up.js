@@ -168,7 +168,7 @@ function says(state) {
     `Once more, with its neighbour. Now each thread has the sum of its warp: ${sums.join(" or ")}.`,
     `No shuffle leaves a warp. So threads ${FIRSTS.join(" and ")} write their sums into shared memory, and all wait at the barrier.`,
     `Warp 0 reads both and adds: ${sums.join(" + ")} = ${score}.`,
-    `All have ${score}. Multiplying took 1 step, adding up ${STEPS.length - 1}. With ${WARPS} warps of ${WARP}, adding up takes ${INSTRUCTIONS} instructions.`,
+    `All have ${score}. Multiplying took 1 step, adding up ${STEPS.length - 1}. With ${WARPS} warps of ${WARP}, moving numbers takes ${INSTRUCTIONS} instructions.`,
   ][state.step];
 }
 

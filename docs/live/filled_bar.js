@@ -34,6 +34,7 @@ function draw(state, width, paper) {
     return { i: i + 2, end: whole || to ? end : 0, whole, words, room, knob: Math.max(FINGER, whole ? end - KNOB : end) };
   });
   const worked = Object.entries(times(state.l2));
+  const clear = Math.max(...worked.map(([, time]) => FROM + time * scale)) + 10; // of what’s worked out
   const known = Math.max(...worked.map(([, time]) => FROM + time * scale), passes.end, sums.end);
   return [
     text(0, NAME - 12, "ink", svg`this kernel <tspan class="soft">${ms(state.kernel)}</tspan>`),
@@ -45,11 +46,10 @@ function draw(state, width, paper) {
       rect(FROM, lane(i), Math.max(0, end - FROM), LANE, whole ? ["soft", "violet"][i - 2] : "ink hollow")),
     text(width - 20, NAME + HIGH / 2 - 20, "riddle violet end", "What else?", Number(sums.end < 0.6 * width)),
     worked.map(([part, time], i) => {
-      const end = FROM + time * scale;
-      return text(end + 10, lane(i) + LANE / 2 + 6, "ink", svg`${NAMES[part]} <tspan class="strong">${ms(time)}</tspan>`);
+      return text(clear, lane(i) + LANE / 2 + 6, "ink", svg`${NAMES[part]} <tspan class="strong">${ms(time)}</tspan>`);
     }),
     [passes, sums].map(({ i, end, whole, words, room, knob }) => {
-      const [inner, beside] = [end > room, Math.max(knob, end) + 2 * KNOB];
+      const [inner, beside] = [end > room, Math.max(knob + 2 * KNOB, end + 2 * KNOB, clear)];
       return [
         text(inner ? FROM + 12 : beside, lane(i) + LANE / 2 + 6, inner && whole ? "paper" : "ink", words),
         paper || whole ? nothing : svg`<circle class="ink knob" cx=${knob} cy=${lane(i) + LANE / 2} r=${KNOB} />`,

@@ -7,9 +7,9 @@ import { cuts, path, rect, stage, text } from "./strokes.js";
 // In milliseconds and TB/s, as measured; guess: in milliseconds, 0 before there is one; shown: whether the suspects are.
 const initial = { kernel: 63.9, pytorch: 0.545, l2: 8.47, guess: 0, shown: false };
 const [LANE, GAP, KNOB] = [28, 8, 10]; // the kernel's bar has two lanes, and this around them; a knob's radius
-const HIGH = 2 * LANE + 3 * GAP; // of both bars
+const [LOW, HIGH] = [24, 2 * LANE + 3 * GAP]; // of PyTorch's bar, and of the kernel's
 const NAME = 28; // above each bar
-const TOP = NAME + HIGH + 20 + NAME; // of the kernel's
+const TOP = NAME + LOW + 20 + NAME; // of the kernel's
 const HEIGHT = TOP + HIGH + 28; // with the guess
 const [EDGE, FINGER] = [0.75, 22]; // half the line around what is empty, and half a finger, in pixels
 const NARROW = 600; // below which a question takes two lines
@@ -80,7 +80,7 @@ function draw(state, width, paper) {
     const words = svg`${NAMES[name]} <tspan class="strong">${ms(time)}</tspan>`;
     return [
       rect(3 * EDGE, y, shown ? time * scale - 3 * EDGE : 0, LANE, "ink hollow moves", Number(shown)),
-      text(time * scale + 10, y + 20, "ink moves", words, Number(shown)),
+      text(known + 10, y + 20, "ink moves", words, Number(shown)),
     ];
   });
   const [x, anchor] = narrow ? [width - 8, "end"] : [width / 2, "middle"]; // beside the lanes' names
@@ -88,8 +88,7 @@ function draw(state, width, paper) {
     svg`${name} <tspan class="soft">${shown ? ms(time) : ""}</tspan>`;
   return [
     text(0, NAME - 12, "ink", named("three lines of PyTorch", pytorch)),
-    rect(0, NAME, width, HIGH, "track"),
-    rect(0, NAME, pytorch * scale, HIGH, "ink"),
+    rect(0, NAME, pytorch * scale, LOW, "ink"),
     text(0, TOP - 12, "ink", named("this kernel", kernel)),
     text(width, TOP - 12, "ink factor end", ratio(state)),
     rect(EDGE, TOP + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "ink empty"),

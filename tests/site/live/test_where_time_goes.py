@@ -19,7 +19,7 @@ TIMES = {
 MEASURED = {"kernel": TIMES["one_key_attention"], "pytorch": TIMES["attention"], "l2": L2["speed"]}
 
 
-NAMES = ["track", "pytorch", "kernel", "known", "memory", "multiplying"]
+NAMES = ["pytorch", "kernel", "known", "memory", "multiplying"]
 ALL = round(MEASURED["kernel"])
 EDGES = "(piece) => [piece, ...piece.querySelectorAll('button')].map((each) => JSON.stringify(each.getBoundingClientRect()))"
 SIZES = pytest.mark.parametrize("size", ["narrow", "wide", "printed"])
@@ -29,7 +29,7 @@ def ends(drawing) -> dict[str, float]:
     """Where each bar ends, as a part of the long one, which has a line around it, half of it outside."""
     bars = drawing.select("rect")
     found = [float(bar["width"]) and float(bar["x"]) + float(bar["width"]) for bar in bars]
-    return {name: end / found[0] for name, end in zip(NAMES, found, strict=True)}
+    return {name: end / (float(bars[1]["width"]) + 1.5) for name, end in zip(NAMES, found, strict=True)}
 
 
 def drawing(pieces, size: str, **state):
@@ -45,10 +45,10 @@ def test_the_bars_are_at_one_scale(pieces, size):
     end = ends(stage)
     assert end["pytorch"] == pytest.approx(MEASURED["pytorch"] / MEASURED["kernel"], rel=0.02)
     worked_out = [worked.requested_gigabytes() / L2["speed"], worked.milliseconds_of_clocks(worked.FP32_CLOCKS)]
-    assert [end[name] * MEASURED["kernel"] for name in NAMES[4:]] == pytest.approx(worked_out, rel=0.02)
+    assert [end[name] * MEASURED["kernel"] for name in NAMES[3:]] == pytest.approx(worked_out, rel=0.02)
     assert filled == [round(time) for time in worked_out]
-    _, _, kernel, *_ = bars = stage.select("rect")
-    assert [name for name, bar in zip(NAMES, bars, strict=True) if "hollow" in bar["class"]] == NAMES[4:]
+    _, kernel, *_ = bars = stage.select("rect")
+    assert [name for name, bar in zip(NAMES, bars, strict=True) if "hollow" in bar["class"]] == NAMES[3:]
     assert f"{MEASURED['kernel'] / MEASURED['pytorch']:.0f} times as long" in stage.text
     cuts = [float(x) for x in re.findall(r"M([\d.]+)", stage.select_one("path")["d"])]
     each = end["pytorch"] * (float(kernel["width"]) + 1.5)  # as long as PyTorch's bar
@@ -68,10 +68,10 @@ def test_what_is_known_lies_below_the_pieces_up_to_where_the_longest_ends(pieces
 @pytest.mark.parametrize("guess", [1, 20, ALL])
 def test_a_guess_reaches_as_far_as_it_says(pieces, size, guess):
     stage = drawing(pieces, size, guess=str(guess))
-    knob, (track, _, _, known, *_) = stage.select_one(".knob"), stage.select("rect")
+    knob, (_, kernel, known, *_) = stage.select_one(".knob"), stage.select("rect")
     end = float(known["x"]) + float(known["width"])
     assert float(knob["cx"]) == pytest.approx(end, abs=0.01)
-    first, last = 22, float(track["width"]) - 22  # half a finger inside the picture
+    first, last = 22, float(kernel["width"]) + 1.5 - 22  # half a finger inside the picture
     assert (end - first) / (last - first) == pytest.approx((guess - 1) / (ALL - 1), abs=1e-3)
     assert f"{guess} ms" in stage.text
 
@@ -85,7 +85,7 @@ def test_where_no_page_says_what_was_measured_it_is_nearly_the_same():
 def test_the_suspects_are_seen_once_they_are_shown_and_on_paper(pieces):
     for size in ("narrow", "wide"):
         stage = drawing(pieces, size)
-        assert [ends(stage)[name] for name in NAMES[4:]] == [0, 0]
+        assert [ends(stage)[name] for name in NAMES[3:]] == [0, 0]
         seen = [words.text for words in stage.select("text") if words["opacity"] != "0"]
         assert re.findall(r"[\d.]+", " ".join(seen)) == ["117"]
     printed = drawing(pieces, "printed", guess="20")
