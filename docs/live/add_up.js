@@ -56,8 +56,9 @@ function columns(wide) {
 
 /** @param {Ground} on @param {number} step @param {[number, number]} from @param {[number, number]} to */
 function drawLine(on, step, [x, y], [right, foot], look = "soft thin") {
-  const part = on.there(step, y, foot) || 1;
-  return path(`M${x} ${y}L${x + part * (right - x)} ${y + part * (foot - y)}`, look, on.there(step, y, foot) ? 1 : TO_COME);
+  const drawn = on.there(step, y, foot);
+  const part = drawn || 1;
+  return path(`M${x} ${y}L${x + part * (right - x)} ${y + part * (foot - y)}`, look, drawn ? 1 : TO_COME);
 }
 
 /** A score is rose, what leads to it grey. @param {Ground} on @param {number} thread @param {number} y @param {number} number @param {string} look */

@@ -69,6 +69,9 @@ def test_the_launch_and_the_chip_are_at_true_scale(drawing):
 def test_twice_the_words_are_four_squares_and_eight_cubes():
     labels = drawing_text("first-kernel-cube")
     assert f"{2**2} times" in labels and f"{2**3} times" in labels
+    small, large = dict.fromkeys(map(int, re.findall(r'd="M\d+ \d+h(\d+)v', source("cube"))))
+    fronts = [int(to) - int(x) for x, y, to in re.findall(r'd="M(\d+) (\d+)L(\d+) \2L', source("cube"))]
+    assert large == 2 * small and {*fronts} == {small, large}
 
 
 @pytest.mark.parametrize("drawing", ["flat-memory", "flat-memory-wide"])
