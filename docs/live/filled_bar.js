@@ -2,12 +2,12 @@
 import { html, nothing, svg } from "lit-html";
 import { NAMES, times } from "./where_time_goes.model.js";
 import { grip, requireInteger } from "./controls.js";
-import { cuts, path, rect, stage, text } from "./strokes.js";
+import { rect, stage, text } from "./strokes.js";
 
 // In milliseconds and TB/s; passes and sums: of the kernel without the other, in FP16; and how far each is pulled in.
-const initial = { kernel: 64.1, pytorch: 0.545, l2: 8.47, passes: 34.7, sums: 63.7, passesTo: 0, sumsTo: 0 };
+const initial = { kernel: 64.1, l2: 8.47, passes: 34.7, sums: 63.7, passesTo: 0, sumsTo: 0 };
 const PARTS = /** @type {("passes" | "sums")[]} */ (["passes", "sums"]);
-const [NAME, LANE, GAP, EDGE, KNOB] = [28, 36, 8, 0.75, 10]; // pixels: above the bar, of a lane, around it, half the bar's line, a knob's radius
+const [NAME, LANE, GAP, EDGE, KNOB] = [28, 36, 8, 1, 10]; // pixels: above the bar, of a lane, around it, half the bar's line, a knob's radius
 const HIGH = 4 * (LANE + GAP) + GAP + 4 * EDGE;
 const FROM = 2 * EDGE; // the inside of the bar
 const FINGER = 22; // half of one: where a knob waits
@@ -24,37 +24,37 @@ const pulled = (state) => PARTS.map((part) => {
 
 /** @param {State} state @param {number} width @param {boolean} paper */
 function draw(state, width, paper) {
-  const [scale, inside] = [(width - 4 * EDGE) / state.kernel, HIGH - 4 * EDGE];
-  const [passes, sums] = pulled(state).map(({ part, to, most, time }, i) => {
+  const scale = (width - 4 * EDGE) / state.kernel;
+  const worked = Object.entries(times(state.l2)).map(([part, time]) => ({ part, time, end: FROM + time * scale }));
+  const pulls = pulled(state).map(({ part, to, most, time }, i) => {
     const whole = paper || to === most;
-    const end = most === Math.round(state.kernel) && whole ? width - FROM : whole ? FROM + time * scale : to * scale;
+    const end = most === Math.round(state.kernel) && whole ? width : whole ? FROM + time * scale : to * scale;
     const name = width < 340 ? part : `loads + ${part}`;
     const words = whole ? svg`${name} <tspan class="strong">${ms(time)}</tspan>` : to ? svg`${name} ${ms(to)}` : `drag: ${name}`;
     const room = 8.2 * name.length + 62; // that the words take
     return { i: i + 2, end: whole || to ? end : 0, whole, words, room, knob: Math.max(FINGER, whole ? end - KNOB : end) };
   });
-  const worked = Object.entries(times(state.l2));
-  const clear = Math.max(...worked.map(([, time]) => FROM + time * scale)) + 10; // of what’s worked out
-  const known = Math.max(...worked.map(([, time]) => FROM + time * scale), passes.end, sums.end);
+  const clear = Math.max(...worked.map(({ end }) => end)) + 10; // of what’s worked out
+  const known = Math.max(clear - 10, ...pulls.map(({ end }) => end));
+  const write = (/** @type {string} */ look) => [
+    worked.map(({ part, time }, i) => text(clear, lane(i) + LANE / 2 + 6, look, svg`${NAMES[part]} <tspan class="strong">${ms(time)}</tspan>`)),
+    pulls.map(({ i, end, whole, words, room, knob }) => {
+      const [inner, beside] = [end > room, Math.max(knob + 2 * KNOB, end + 2 * KNOB, clear)];
+      return text(inner ? FROM + 12 : beside, lane(i) + LANE / 2 + 6, inner && whole ? "paper" : look, words);
+    }),
+  ];
   return [
     text(0, NAME - 12, "ink", svg`this kernel <tspan class="soft">${ms(state.kernel)}</tspan>`),
     rect(EDGE, NAME + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "ink empty"),
-    rect(FROM, NAME + FROM, known - FROM, inside, "known"),
-    path(cuts(state.pytorch, state.kernel, width, NAME + HIGH - GAP, NAME + HIGH), "ink thin cuts"),
-    worked.map(([, time], i) => rect(FROM, lane(i), time * scale, LANE, "ink hollow")),
-    [passes, sums].map(({ i, end, whole }) => // what was measured is filled, and a pull isn't
+    worked.map(({ end }, i) => rect(FROM, lane(i), end - FROM, LANE, "ink hollow")),
+    pulls.map(({ i, end, whole }) => // what was measured is filled, and a pull isn't
       rect(FROM, lane(i), Math.max(0, end - FROM), LANE, whole ? ["soft", "violet"][i - 2] : "ink hollow")),
-    text(width - 20, NAME + HIGH / 2 - 20, "riddle violet end", "What else?", Number(sums.end < 0.6 * width)),
-    worked.map(([part, time], i) => {
-      return text(clear, lane(i) + LANE / 2 + 6, "ink", svg`${NAMES[part]} <tspan class="strong">${ms(time)}</tspan>`);
-    }),
-    [passes, sums].map(({ i, end, whole, words, room, knob }) => {
-      const [inner, beside] = [end > room, Math.max(knob + 2 * KNOB, end + 2 * KNOB, clear)];
-      return [
-        text(inner ? FROM + 12 : beside, lane(i) + LANE / 2 + 6, inner && whole ? "paper" : "ink", words),
-        paper || whole ? nothing : svg`<circle class="ink knob" cx=${knob} cy=${lane(i) + LANE / 2} r=${KNOB} />`,
-      ];
-    }),
+    write("ink"),
+    // What isn't explained lies on top, with the same words in its own colour.
+    svg`<svg x=${known} y=${NAME} style="overflow: hidden; width: ${Math.max(0, width - known)}px; height: ${HIGH}px"><g transform="translate(${-known} ${-NAME})">
+      ${rect(0, NAME, width, HIGH, "violet")}${write("paper")}
+      ${text(width - 20, NAME + HIGH / 2 - 20, "riddle paper end", "What else?", Number(known < 0.6 * width))}</g></svg>`,
+    pulls.map(({ i, whole, knob }) => paper || whole ? nothing : svg`<circle class="ink knob" cx=${knob} cy=${lane(i) + LANE / 2} r=${KNOB} />`),
   ];
 }
 

@@ -18,13 +18,6 @@ export const path = (/** @type {string} */ d, /** @type {string} */ look, opacit
   svg`<path class="stroke ${look}" d=${d.replace(/\d+\.\d+/g, (n) => String(hundredths(Number(n))))} opacity=${hundredths(opacity)} />`;
 
 /**
- * Where a bar of a time is cut into pieces of another, in pixels.
- * @param {number} piece @param {number} whole @param {number} width of the whole @param {number} top @param {number} foot
- */
-export const cuts = (piece, whole, width, top, foot) =>
-  Array.from({ length: Math.floor(whole / piece) }, (_, i) => `M${(((i + 1) * piece * width) / whole).toFixed(1)} ${top}V${foot}`).join("");
-
-/**
  * A drawing at the width it has; the build, which doesn't know one, draws it for a phone and for a wide page, and all
  * draw it for paper.
  * @param {number} width @param {string} label what it shows, in words

@@ -162,8 +162,8 @@ class Fences:
     def live(self, body: str, options: dict, md) -> str:
         """A piece and its first state: ``quantized_block louder=2 key="#!value snippet.table.column .9g"``.
 
-        What awaits its run is left out of the state, and the page says so. A caption may have two parts, the second for
-        the end: "What happens? | Two numbers were enough."
+        What awaits its run is left out of the state, and the page says so. The caption is a headline, as above a figure.
+        It may have two parts, the second for the end, "What happens? | Two numbers were enough.", and then stands below.
         """
         name, *words = shlex.split(body)
         caption = self.resolve_facts(options.get("caption", ""))
@@ -178,15 +178,15 @@ class Fences:
                 ran[snippet] = self.recorded(snippet)
             if text:
                 state[setting] = text
+        figcaption = Markup("<figcaption>{}</figcaption>").format(
+            outputs.EMPTY.join(Markup("<span>{}</span>").format(part) for part in caption.split(" | "))
+        )
+        above, below = (outputs.EMPTY, figcaption) if " | " in caption else (figcaption, outputs.EMPTY)
         return Markup(
             '<figure class="hb-figure hb-live" id="live-{0}" data-search-exclude>'
-            '<live-piece name="{0}" state="{1}">{2}</live-piece><figcaption>{3}</figcaption>{4}</figure>'
+            '{3}<live-piece name="{0}" state="{1}">{2}</live-piece>{4}{5}</figure>'
         ).format(
-            name,
-            json.dumps(state),
-            Markup(self.pieces.draw_state(name, state)),
-            outputs.EMPTY.join(Markup("<span>{}</span>").format(part) for part in caption.split(" | ")),
-            self.ran(ran),
+            name, json.dumps(state), Markup(self.pieces.draw_state(name, state)), above, below, self.ran(ran)
         )
 
     def column(self, piece: str, text: str) -> tuple[str, str]:
