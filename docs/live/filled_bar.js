@@ -28,7 +28,7 @@ function draw(state, width, paper) {
   const worked = Object.entries(times(state.l2)).map(([part, time]) => ({ part, time, end: FROM + time * scale }));
   const pulls = pulled(state).map(({ part, to, most, time }, i) => {
     const whole = paper || to === most;
-    const end = most === Math.round(state.kernel) && whole ? width : whole ? FROM + time * scale : to * scale;
+    const end = most === Math.round(state.kernel) && whole ? width - FROM : whole ? FROM + time * scale : to * scale;
     const name = width < 340 ? part : `loads + ${part}`;
     const words = whole ? svg`${name} <tspan class="strong">${ms(time)}</tspan>` : to ? svg`${name} ${ms(to)}` : `drag: ${name}`;
     const room = 8.2 * name.length + 62; // that the words take
@@ -51,7 +51,7 @@ function draw(state, width, paper) {
       rect(FROM, lane(i), Math.max(0, end - FROM), LANE, whole ? ["soft", "violet"][i - 2] : "ink hollow")),
     write("ink"),
     // What isn't explained lies on top, with the same words in its own colour.
-    svg`<svg x=${known} y=${NAME} style="overflow: hidden; width: ${Math.max(0, width - known)}px; height: ${HIGH}px"><g transform="translate(${-known} ${-NAME})">
+    svg`<svg x=${known} y=${NAME} style="overflow: hidden; width: ${known < width - FROM ? width - known : 0}px; height: ${HIGH}px"><g transform="translate(${-known} ${-NAME})">
       ${rect(0, NAME, width, HIGH, "violet")}${write("paper")}
       ${text(width - 20, NAME + HIGH / 2 - 20, "riddle paper end", "What else?", Number(known < 0.6 * width))}</g></svg>`,
     pulls.map(({ i, whole, knob }) => paper || whole ? nothing : svg`<circle class="ink knob" cx=${knob} cy=${lane(i) + LANE / 2} r=${KNOB} />`),

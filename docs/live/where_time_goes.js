@@ -97,7 +97,7 @@ function draw(state, width, paper) {
       text(known + 10, y + LANE / 2 + 6, "paper moves", words, Number(shown)),
     ];
   });
-  const count = clamp(narrow ? 212 : 230, knobAt(laid, fits, width), width - 44); // right of the name, and inside
+  const [left, right] = narrow ? [212, width - 44] : [230, width - 58]; // right of the name, and inside
   const [x, anchor] = narrow ? [width - 8, "end"] : [width / 2, "middle"]; // beside the lanes' names
   const named = (/** @type {string} */ name, /** @type {number} */ time) =>
     svg`${name} <tspan class="soft">${whole ? ms(time) : ""}</tspan>`;
@@ -106,7 +106,7 @@ function draw(state, width, paper) {
     drawLaid(state, width, whole),
     text(0, TOP - 12, "ink", named("this kernel", kernel)),
     whole ? text(width, TOP - 12, "ink factor end", `${fits} times as long`) : nothing,
-    laid > 1 && !whole ? text(count, NAME - 12, "ink factor middle", `${laid} times`) : nothing,
+    laid > 1 && !whole ? text(clamp(left, knobAt(laid, fits, width), right), NAME - 12, "ink factor middle", `${laid} times`) : nothing,
     rect(EDGE, TOP + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "ink empty"),
     rect(start, TOP, width - start, HIGH, `violet ${shown ? "moves" : ""}`),
     text(x, TOP + HIGH / 2 + (narrow ? 10 : 12), `riddle paper moves ${anchor}`, "What else?", Number(shown)),

@@ -11,7 +11,6 @@ from scripts.chapters.first_kernel import worked
 from tests.site.live.conftest import start_piece, words_outside
 from tests.site.live.test_pieces import FOLDER, every_width
 from tests.site.live.test_where_time_goes import L2
-from tests.site.live.test_where_time_goes import MEASURED as FIRST_BAR
 
 LEFT_OUT = {row["left_out"]: row["median"] for row in plot.rows_with(records.table("ablation", "times"), n=512)}
 PARTS = {
@@ -22,7 +21,6 @@ PARTS = {
 }
 MEASURED = {
     "kernel": LEFT_OUT["nothing"],
-    "pytorch": FIRST_BAR["pytorch"],
     "l2": L2["speed"],
     "passes": PARTS["passes"],
     "sums": PARTS["sums"],
@@ -42,17 +40,19 @@ def drawing(pieces, size: str, passes: int, sums: int):
 @pytest.mark.parametrize("sums", [0, 40, FULL["sums"]])
 def test_lanes_are_at_one_scale_and_what_is_measured_goes_as_far_as_it_was(pieces, size, passes, sums):
     stage = drawing(pieces, size, passes, sums)
-    frame, known, *lanes = [float(bar["width"]) for bar in stage.select("rect")]
+    frame, *lanes, _ = [float(bar["width"]) for bar in stage.select("rect")]
     to = FULL if size == "printed" else {"passes": passes, "sums": sums}
     expected = dict(PARTS) | {part: PARTS[part] if to[part] == FULL[part] else to[part] for part in to}
     widths = dict(zip(("memory", "multiplying", "passes", "sums"), lanes, strict=True))
-    milliseconds = {part: wide / (frame - 1.5) * MEASURED["kernel"] for part, wide in widths.items()}
+    milliseconds = {part: wide / (frame - 2) * MEASURED["kernel"] for part, wide in widths.items()}
     for part, time in expected.items():
         assert milliseconds[part] == pytest.approx(time, rel=0.01, abs=0.6)  # a knob has half a line
-    assert known == pytest.approx(max(lanes), abs=0.1)
+    unexplained = stage.select_one("svg")
+    assert float(unexplained["x"]) - 2 == pytest.approx(max(lanes), abs=2)  # inside a line of two pixels
+    assert "overflow: hidden" in unexplained["style"] and "violet" in unexplained.select_one("rect")["class"]
     filled = {
         part: "hollow" not in bar["class"]
-        for part, bar in zip(("passes", "sums"), stage.select("rect")[4:], strict=True)
+        for part, bar in zip(("passes", "sums"), stage.select("rect")[3:5], strict=True)
     }
     assert filled == {part: time == FULL[part] for part, time in to.items()}, "a pull isn't a measurement"
     texts = [each.text for each in stage.select("text") if each["opacity"] == "1"]
