@@ -162,8 +162,8 @@ class Fences:
     def live(self, body: str, options: dict, md) -> str:
         """A piece and its first state: ``quantized_block louder=2 key="#!value snippet.table.column .9g"``.
 
-        What awaits its run is left out of the state, and the page says so. The caption is a headline, as above a figure.
-        It may have two parts, the second for the end, "What happens? | Two numbers were enough.", and then stands below.
+        What awaits its run is left out of the state, and the page says so. The caption is a headline, as above a
+        figure. One in two parts stands below, the second for the end: "What happens? | Two numbers were enough."
         """
         name, *words = shlex.split(body)
         caption = self.resolve_facts(options.get("caption", ""))
