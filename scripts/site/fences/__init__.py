@@ -185,9 +185,7 @@ class Fences:
         return Markup(
             '<figure class="hb-figure hb-live" id="live-{0}" data-search-exclude>'
             '{3}<live-piece name="{0}" state="{1}">{2}</live-piece>{4}{5}</figure>'
-        ).format(
-            name, json.dumps(state), Markup(self.pieces.draw_state(name, state)), above, below, self.ran(ran)
-        )
+        ).format(name, json.dumps(state), Markup(self.pieces.draw_state(name, state)), above, below, self.ran(ran))
 
     def column(self, piece: str, text: str) -> tuple[str, str]:
         """The snippet that a state asks, and the numbers of its column; no text where the snippet awaits its run."""

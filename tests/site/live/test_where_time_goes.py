@@ -120,7 +120,12 @@ def test_laying_guessing_and_guessing_again_keep_every_edge_in_its_place(visit, 
     button, says = piece.locator(".hb-live__main"), piece.locator(".hb-live__says")
     lay, guess = (piece.get_by_role("slider", name=name) for name in ("How often", "Your guess"))
     before = piece.evaluate(EDGES)
-    for count, sum_ in ((1, ""), (2, "2 · 0.545 ms = 1 ms"), (60, "60 · 0.545 ms = 33 ms"), (116, "116 · 0.545 ms = 63 ms")):
+    for count, sum_ in (
+        (1, ""),
+        (2, "2 · 0.545 ms = 1 ms"),
+        (60, "60 · 0.545 ms = 33 ms"),
+        (116, "116 · 0.545 ms = 63 ms"),
+    ):
         lay.fill(str(count))
         assert says.inner_text().startswith(sum_) and not guess.count() and piece.evaluate(EDGES) == before
         assert not words_outside(piece)
