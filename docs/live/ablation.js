@@ -38,7 +38,7 @@ function drawBar(row, time, passed, guess, x) {
   const [y, end, mark] = [row * ROW + TOP, x(Math.min(time, passed)), x(guess)];
   const number = svg`<tspan class="strong">${time}</tspan>${row ? "" : " ms"}`;
   const inTheWay = guess && mark > end - 44 && mark < end - 2;
-  const colour = row ? "soft" : "ink"; // what is known already is ink
+  const colour = row ? "soft" : "violet"; // as in the chapter’s other pictures
   const [place, look] = inTheWay ? [end + 8, "ink"] : [end - 8, "paper end"];
   return [rect(0, y, end, BAR, colour), passed < time ? nothing : text(place, y + BAR - 7, `label ${look}`, number)];
 }
