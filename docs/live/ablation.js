@@ -130,6 +130,6 @@ export default {
   lastStep: () => LAST,
   next: ({ step }) => `Without ${ROWS[step + 1]}`,
   again: () => ["Again", { step: 0, guesses: initial.guesses }],
-  meanwhile: () => "What stays does what it did before.",
+  meanwhile: () => "It runs …",
   duration: lasts,
 };

@@ -139,13 +139,13 @@ const GRIP = 44; // pixels, as wide and as high as a finger
  * keyboard have it all the same.
  * @param {string} label @param {number} value @param {(value: number) => void} change
  * @param {{min: number, max: number, step?: number, inWords?: string}} range
- * @param {{from: number, to: number, y: number}} place the middle of what is held, at the least and at the most, in
- *   pixels
+ * @param {{from: number, to: number, y: number, high?: number}} place the middle of what is held, at the least and at the
+ *   most, and how high it is, in pixels
  */
-export function grip(label, value, change, { min, max, step = 1, inWords = formatNumber(value) }, { from, to, y }) {
+export function grip(label, value, change, { min, max, step = 1, inWords = formatNumber(value) }, { from, to, y, high = GRIP }) {
   const on = onSlide(change);
   return html`<input type="range" class="hb-live__grip" aria-label=${label} aria-valuetext=${inWords}
-    style="left: ${from - GRIP / 2}px; top: ${y - GRIP / 2}px; width: ${to - from + GRIP}px"
+    style="left: ${from - GRIP / 2}px; top: ${y - high / 2}px; width: ${to - from + GRIP}px; height: ${high}px"
     min=${min} max=${max} step=${step} .value=${String(value)}
     @input=${on} @pointerdown=${on} @pointermove=${on} @pointerup=${on} @pointercancel=${on}>`;
 }

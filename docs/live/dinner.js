@@ -6,6 +6,7 @@ import { clamp, hundredths, path, stage, text } from "./strokes.js";
 
 const initial = { rice: 30, sauce: 16 }; // minutes
 const DISHES = /** @type {("rice" | "sauce")[]} */ (["rice", "sauce"]);
+const COLOURS = ["violet", "soft"]; // as the bar has that they stand for
 const [HOUR, MOST] = [60, 55]; // minutes: once around, and of a dish
 const [FACE, RIM, KNOB] = [122, 100, 10]; // pixels: half the clock with its numbers, its ring, and a knob’s radius
 const [RINGS, HALF] = [[86, 42], 12]; // where each dish has its arc, a finger apart, and half of how thick it is
@@ -91,10 +92,10 @@ function picture(state, set, { width }) {
         const [x, y] = at(all[row], RINGS[row], scale);
         const top = POT_YS[row];
         return [
-          arc(all[row], RINGS[row], all[row] === longer ? "violet" : "soft", scale),
+          arc(all[row], RINGS[row], COLOURS[row], scale),
           paper ? nothing : svg`<circle class="ink knob" cx=${x} cy=${y} r=${KNOB} />`,
           svg`<g transform="translate(${left} ${top})">${path(POTS[dish], "ink thin")}</g>`,
-          text(left, top + 58, `label ${all[row] === longer ? "violet" : "ink"}`, svg`${dish} <tspan class="strong">${all[row]}</tspan>`),
+          text(left, top + 58, `label ${COLOURS[row]}`, svg`${dish} <tspan class="strong">${all[row]}</tspan>`),
         ];
       }),
       path(`M${middle.join(" ")}L${at(longer, HAND, scale).join(" ")}M${at(longer, RIM, scale).join(" ")}L${at(longer, RIM + 6, scale).join(" ")}`, "ink"),

@@ -7,15 +7,18 @@ import { rect, stage, text } from "./strokes.js";
 // In milliseconds and TB/s; passes and sums: of the kernel without the other, in FP16; and how far each is pulled in.
 const initial = { kernel: 64.1, l2: 8.47, passes: 34.7, sums: 63.7, passesTo: 0, sumsTo: 0 };
 const PARTS = /** @type {("passes" | "sums")[]} */ (["passes", "sums"]);
-const [NAME, LANE, GAP, EDGE, KNOB] = [28, 36, 8, 1, 10]; // pixels: above the bar, of a lane, around it, half the bar's line, a knob's radius
-const HIGH = 4 * (LANE + GAP) + GAP + 4 * EDGE;
+const [NAME, GAP, EDGE, KNOB] = [28, 8, 1, 10]; // pixels: above the bar, around a lane, half the bar's line, a knob's radius
+const LANES = [26, 26, 36, 72]; // how high each is
 const FROM = 2 * EDGE; // the inside of the bar
 const FINGER = 22; // half of one: where a knob waits
 
 /** @typedef {typeof initial} State */
 
 const ms = (/** @type {number} */ time) => `${Math.round(time)} ms`;
-const lane = (/** @type {number} */ i) => NAME + FROM + GAP + i * (LANE + GAP);
+/** Where a lane begins. @param {number} i */
+const lane = (i) => LANES.slice(0, i).reduce((y, high) => y + high + GAP, NAME + FROM + GAP);
+const middle = (/** @type {number} */ i) => lane(i) + LANES[i] / 2;
+const HIGH = lane(LANES.length) + FROM - NAME;
 /** How far both are pulled in, and how far they go. @param {State} state */
 const pulled = (state) => PARTS.map((part) => {
   const most = Math.round(state[part]);
@@ -26,35 +29,39 @@ const pulled = (state) => PARTS.map((part) => {
 function draw(state, width, paper) {
   const scale = (width - 4 * EDGE) / state.kernel;
   const worked = Object.entries(times(state.l2)).map(([part, time]) => ({ part, time, end: FROM + time * scale }));
-  const pulls = pulled(state).map(({ part, to, most, time }, i) => {
+  const pulls = pulled(state).map(({ part, to, most, time }) => {
     const whole = paper || to === most;
-    const end = most === Math.round(state.kernel) && whole ? width - FROM : whole ? FROM + time * scale : to * scale;
-    const name = width < 340 ? part : `loads + ${part}`;
+    const full = whole && most === Math.round(state.kernel);
+    const end = full ? width - FROM : whole ? FROM + time * scale : to * scale;
+    const name = width < 400 ? part : `loads + ${part}`;
     const words = whole ? svg`${name} <tspan class="strong">${ms(time)}</tspan>` : to ? svg`${name} ${ms(to)}` : `drag: ${name}`;
     const room = 8.2 * name.length + 62; // that the words take
-    return { i: i + 2, end: whole || to ? end : 0, whole, words, room, knob: Math.max(FINGER, whole ? end - KNOB : end) };
+    return { end: whole || to ? end : 0, full, whole, words, room, knob: Math.max(FINGER, whole ? end - KNOB : end) };
   });
   const clear = Math.max(...worked.map(({ end }) => end)) + 10; // of what’s worked out
-  const known = Math.max(clear - 10, ...pulls.map(({ end }) => end));
-  const write = (/** @type {string} */ look) => [
-    worked.map(({ part, time }, i) => text(clear, lane(i) + LANE / 2 + 6, look, svg`${NAMES[part]} <tspan class="strong">${ms(time)}</tspan>`)),
-    pulls.map(({ i, end, whole, words, room, knob }) => {
-      const [inner, beside] = [end > room, Math.max(knob + 2 * KNOB, end + 2 * KNOB, clear)];
-      return text(inner ? FROM + 12 : beside, lane(i) + LANE / 2 + 6, inner && whole ? "paper" : look, words);
-    }),
-  ];
+  const known = Math.max(clear - 10, ...pulls.map(({ end, full }) => (full ? width : end)));
+  // Words are left or right of where the unknown begins, and never on both sides.
+  const write = (/** @type {number} */ i, /** @type {number} */ x, /** @type {number} */ room, /** @type {unknown} */ words, look = "ink") => {
+    const at = x < known && x + room > known ? known + 10 : x;
+    return text(at, middle(i) + 6, at < known ? look : "paper", words);
+  };
   return [
     text(0, NAME - 12, "ink", svg`this kernel <tspan class="soft">${ms(state.kernel)}</tspan>`),
     rect(EDGE, NAME + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "ink empty"),
-    worked.map(({ end }, i) => rect(FROM, lane(i), end - FROM, LANE, "ink hollow")),
-    pulls.map(({ i, end, whole }) => // what was measured is filled, and a pull isn't
-      rect(FROM, lane(i), Math.max(0, end - FROM), LANE, whole ? ["soft", "violet"][i - 2] : "ink hollow")),
-    write("ink"),
-    // What isn't explained lies on top, with the same words in its own colour.
-    svg`<svg x=${known} y=${NAME} style="overflow: hidden; width: ${known < width - FROM ? width - known : 0}px; height: ${HIGH}px"><g transform="translate(${-known} ${-NAME})">
-      ${rect(0, NAME, width, HIGH, "violet")}${write("paper")}
-      ${text(width - 20, NAME + HIGH / 2 - 20, "riddle paper end", "What else?", Number(known < 0.6 * width))}</g></svg>`,
-    pulls.map(({ i, whole, knob }) => paper || whole ? nothing : svg`<circle class="ink knob" cx=${knob} cy=${lane(i) + LANE / 2} r=${KNOB} />`),
+    rect(known, NAME, width - known, HIGH, "violet"),
+    text(width - 20, middle(1), "riddle paper end", "What else?", Number(known < (width < 600 ? clear : 0.6 * width))),
+    worked.map(({ part, time, end }, i) => [
+      rect(FROM, lane(i), end - FROM, LANES[i], "ink hollow"),
+      write(i, clear, 130, svg`${NAMES[part]} <tspan class="strong">${ms(time)}</tspan>`),
+    ]),
+    pulls.map(({ end, whole, words, room, knob }, part) => {
+      const [i, beside] = [worked.length + part, Math.max(knob + 2 * KNOB, end + 2 * KNOB, clear)];
+      return [ // what was measured is filled, and a pull isn't
+        rect(FROM, lane(i), Math.max(0, end - FROM), LANES[i], whole ? ["soft", "violet"][part] : "ink hollow"),
+        end > room ? write(i, FROM + 12, 0, words, whole ? "paper" : "ink") : write(i, beside, room, words),
+        paper || whole ? nothing : svg`<circle class="ink knob" cx=${knob} cy=${middle(i)} r=${KNOB} />`,
+      ];
+    }),
   ];
 }
 
@@ -65,7 +72,7 @@ function picture(state, set, { width }) {
   const label = `A bar, this kernel’s ${ms(state.kernel)}. In it, worked out: ${NAMES.memory} ${ms(memory)}, multiplying ${ms(multiplying)}${measured.join("")}.`;
   const scale = (width - 4 * EDGE) / state.kernel;
   const holds = pulled(state).map(({ part, to, most, time }, i) => {
-    const place = { from: FINGER, to: Math.min(FROM + time * scale - KNOB, width - FINGER), y: lane(i + 2) + LANE / 2 };
+    const place = { from: FINGER, to: Math.min(FROM + time * scale - KNOB, width - FINGER), y: middle(i + 2) };
     return grip(`How far the ${part} go`, to, (to) => set({ [`${part}To`]: to }), { min: 0, max: most, inWords: ms(to) }, place);
   });
   const drawn = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) => draw(state, wide, paper);

@@ -42,7 +42,7 @@ export class Refused extends Error {}
  * @property {(state: S) => string} [meanwhile] what it says while the picture moves, where the sentence would give away
  *   what is to be seen; empty where it doesn’t
  * @property {(state: S) => number} [lastStep] the last value of `state.step`; a piece that has it can be stepped and,
- *   where there are several, played
+ *   where there are more than three, played
  * @property {(state: S) => string} [next] what the button for the next step says
  * @property {(state: S) => [string, Change<S>]} [again] what it says after the last step, and what it sets then;
  *   without it, "Again", and the first step
@@ -149,7 +149,7 @@ export function drawPiece(piece, state, previous, canvas, buttons) {
   const steps = () => html`<div class="hb-live__steps">
     <button type="button" class="back" aria-label="Back" aria-disabled=${first} @click=${back}></button>
     <button type="button" class="hb-live__main ${look}" @click=${next}>${onButton}</button>
-    ${last === 1 ? nothing : html`<button type="button" class=${name.toLowerCase()} aria-label=${name} @click=${play}></button>`}
+    ${last <= 3 ? nothing : html`<button type="button" class=${name.toLowerCase()} aria-label=${name} @click=${play}></button>`}
   </div>`;
   return html`<div class="hb-live__frame"><div class="hb-live__stage">
     <div class="hb-live__picture ${last ? "steps" : ""}" @click=${last ? onPicture : nothing}>${piece.picture(state, set, canvas)}</div>

@@ -79,12 +79,10 @@ function drawCraving(state, wide, paper) {
   ];
 }
 
-/** As wide as the jar’s share, from below the jar down into the bowl. @param {number} x @param {number} top @param {number} into @param {number} rim @param {number} thick */
+/** As thick as the jar’s share, from below the jar down into the bowl. @param {number} x @param {number} top @param {number} into @param {number} rim @param {number} thick */
 function drawStream(x, top, into, rim, thick) {
-  const [from, to] = [top + 0.6 * (rim - top), top + 0.4 * (rim - top)]; // how far it goes on straight
-  const side = (/** @type {number} */ more) => [x + more, into + more].map(hundredths);
-  const [[a, b], [c, d]] = [side(0), side(thick)];
-  return svg`<path class="fill value stream" d=${`M${a} ${top}C${a} ${from} ${b} ${to} ${b} ${rim}H${d}C${d} ${to} ${c} ${from} ${c} ${top}Z`} />`;
+  const [from, to, end] = [top + 0.6 * (rim - top), top + 0.4 * (rim - top), hundredths(into)]; // how far it goes on straight
+  return svg`<path class="stroke value stream" style=${`stroke-width: ${hundredths(thick)}px`} d=${`M${x} ${top}C${x} ${from} ${end} ${to} ${end} ${rim}`} />`;
 }
 
 /** What is held: the mouse points anywhere, a finger drags the knob or taps elsewhere, and the keyboard has a slider for each taste. @param {State} state @param {(change: Partial<State>) => void} set @param {number} width */
@@ -119,7 +117,7 @@ function picture(state, set, { width }) {
     const streams = shares.map((share, i) => {
       const [x, thick] = [middles[i], share * pour];
       end += thick;
-      return drawStream(x - thick / 2, y + POUR, end - thick, rim, thick);
+      return drawStream(x, y + POUR, end - thick / 2, rim, thick);
     });
     const [shelf, side] = narrow ? [0, ""] : [middles[0] - 1.2 * half - 16, "end"]; // beside the shelf and the bowl
     const names = [["match", shelf, y + SCORE], ["recipe", shelf, y + SHARE], ["mix", narrow ? 0 : left - 16, rim + 42]];
@@ -147,7 +145,7 @@ function picture(state, set, { width }) {
 /** @param {State} state */
 function says(state) {
   const { scores, shares } = mix(state);
-  if (TASTES.every((taste) => state[taste] === initial[taste])) return "Drag what you crave, and watch the bowl.";
+  if (TASTES.every((taste) => state[taste] === initial[taste])) return "Drag what you crave, and watch what each jar gives.";
   const best = JARS.filter((_, i) => scores[i] === Math.max(...scores)).map(([name]) => name);
   const share = percent(Math.max(...shares));
   if (best.length === JARS.length) return "You crave nothing, so all three fit equally well: a third of each.";

@@ -181,3 +181,13 @@ def test_the_drawn_pass_is_counted_as_by_hand():
     assert lines * worked.LANES == worked.SHAPE[-1] and each == worked.PLACE_INSTRUCTIONS
     assert at_once == worked.ALU_PER_CLOCK and clocks == lines * each / at_once == worked.alu_clocks(0) / 2
     assert (source("pass").count("v128"), source("pass").count("h256")) == (worked.LANES - 1, lines - 1)
+
+
+def test_sums_and_loads_are_worked_by_hand():
+    clocks, pairs = worked.load_store_clocks(worked.WARPS), worked.PAIRS / worked.SMS
+    across = sum(worked.SUM_STEPS)
+    page = (ROOT / "docs" / "chapters" / "first-kernel" / "index.md").read_text(encoding="utf-8")
+    assert f"{worked.PAIRS:,} / {worked.SMS} | = {pairs / 1e6:.3f} million" in page
+    assert f"{worked.WARPS} · ({across} + {across} + 2) | = {clocks} |" in page
+    took = worked.milliseconds_of_clocks(clocks)
+    assert f"{pairs / 1e6:.3f} · {clocks} / {worked.GIGAHERTZ} | = **{took:.0f}** |" in page

@@ -42,7 +42,7 @@ def test_each_step_measures_one_more_and_its_bar_is_as_long_as_its_number(pieces
     there = 4 if size == "printed" else step + 1
     assert numbers(stage) == MEASURED[:there]
     assert times_of(stage) == pytest.approx(MEASURED[:there], abs=0.01)
-    line, first = stage.select_one("path.ink.thin:not(.dashes)")["d"], stage.select_one("rect.ink")["width"]
+    line, first = stage.select_one("path.ink.thin:not(.dashes)")["d"], stage.select_one("rect.violet")["width"]
     assert line.startswith(f"M{first} ") and len(stage.select("rect.soft")) == there - 1
     assert len(stage.select(".knob")) == (size != "printed" and step < 3)
     edges = [float(re.match(r"M(\S+)", each["d"])[1]) for each in stage.select("path.dashes")]

@@ -37,9 +37,10 @@ def test_scores_shares_and_the_bowl_are_those_of_the_worked_example(pieces, size
 @pytest.mark.parametrize("query", [(1, 1), (3, 0), (0, 2.5)])
 def test_each_stream_is_as_wide_as_its_share_and_they_lie_side_by_side_in_the_bowl(pieces, size, query):
     stage, found = drawing(pieces, size, *query), worked.program_row(query)
-    streams = [[float(x) for x in re.findall(r"[MCH ]([\d.]+)", each["d"])] for each in stage.select(".stream")]
-    top, left, right = ([each[i] for each in streams] for i in (0, 6, 8))
-    wide = [b - a for a, b in zip(left, right, strict=True)]
+    streams = stage.select(".stream")
+    top, into = ([float(re.findall(r"[\d.]+", each["d"])[i]) for each in streams] for i in (0, -2))
+    wide = [float(re.search(r"stroke-width: ([\d.]+)px", each["style"])[1]) for each in streams]
+    left, right = ([x + side * w / 2 for x, w in zip(into, wide, strict=True)] for side in (-1, 1))
     terms = found.terms[: len(wide)]
     assert wide == pytest.approx([sum(wide) * term / sum(terms) for term in terms], abs=0.1)
     assert left[1:] == pytest.approx(right[:-1], abs=0.02) and top == sorted(top)
