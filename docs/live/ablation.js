@@ -7,7 +7,7 @@ import { path, rect, stage, text } from "./strokes.js";
 const initial = { step: 0, guesses: "0 0 0", whole: 64, passes: 64, sums: 35, both: 10 };
 const ROWS = ["nothing", "the passes", "the sums", "both"]; // what's left out
 const LAST = ROWS.length - 1;
-const [MOST, NEAR] = [80, 2]; // milliseconds: of the scale, and by which a guess may miss and still be right on
+const [MOST, NEAR] = [80, 2]; // milliseconds: of the scale, and by which a guess may miss and still be close
 const [ROW, WORDS, TOP, BAR] = [66, 16, 26, 26]; // pixels: to the next row, in it to the words, to the bar, of the bar
 const START = 45; // milliseconds: where a guess waits to be dragged, at none of the times
 const [KNOB, EDGE, OUT] = [10, 22, 3]; // pixels: its radius, right of the scale, and of the guess around the bar
@@ -68,7 +68,7 @@ function drawHeld(guess, x, y, look) {
 function verdict(guess, time) {
   if (!guess) return "";
   const off = Math.abs(guess - time);
-  const words = off > NEAR ? `${off} off` : "right on";
+  const words = off > NEAR ? `${off} off` : off ? "close" : "right on";
   const told = time ? svg`, <tspan class="strong">${words}</tspan>` : "";
   return svg`your guess: <tspan class="strong">${guess}</tspan>${told}`;
 }

@@ -94,7 +94,7 @@ function picture(state, set, { width }) {
         rect(x, y + high - level, long, level, `${colour} moves`),
         path(lies ? `M${x + across} ${y}H${x}V${y + high}H${x + across}` : `M${x} ${y}V${y + high}H${x + across}V${y}`, "ink thin"),
         !known
-          ? text(x + across / 2, y + high / 2 + (lies ? 8 : 12), "riddle violet middle", "?")
+          ? text(x + across / 2, y + high / 2 + (lies ? 8 : 12), "riddle soft middle", "?")
           : lies
             ? text(x + long + (long > 60 ? -10 : 8), y + 24, `label strong ${long > 60 ? "paper end" : "ink"}`, percent)
             : text(x + 12, y + high - level + (level > 30 ? 23 : -8), `label strong ${level > 30 ? "paper" : "ink"}`, percent),

@@ -6,7 +6,7 @@ import { clamp, hundredths, path, stage, text } from "./strokes.js";
 
 const initial = { rice: 30, sauce: 16 }; // minutes
 const DISHES = /** @type {("rice" | "sauce")[]} */ (["rice", "sauce"]);
-const COLOURS = ["violet", "soft"]; // as the bar has that they stand for
+const COLOURS = ["ink", "soft"];
 const [HOUR, MOST] = [60, 55]; // minutes: once around, and of a dish
 const [FACE, RIM, KNOB] = [122, 100, 10]; // pixels: half the clock with its numbers, its ring, and a knob’s radius
 const [RINGS, HALF] = [[86, 42], 12]; // where each dish has its arc, a finger apart, and half of how thick it is

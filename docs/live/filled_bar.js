@@ -7,18 +7,16 @@ import { rect, stage, text } from "./strokes.js";
 // In milliseconds and TB/s; passes and sums: of the kernel without the other, in FP16; and how far each is pulled in.
 const initial = { kernel: 64.1, l2: 8.47, passes: 34.7, sums: 63.7, passesTo: 0, sumsTo: 0 };
 const PARTS = /** @type {("passes" | "sums")[]} */ (["passes", "sums"]);
-const [NAME, GAP, EDGE, KNOB] = [28, 8, 1, 10]; // pixels: above the bar, around a lane, half the bar's line, a knob's radius
-const LANES = [26, 26, 36, 72]; // how high each is
+const [NAME, LANE, GAP, EDGE, KNOB] = [28, 42, 6, 1, 10]; // pixels: above the bar, of a lane, around it, half the bar's line, a knob's radius
+const HIGH = 4 * (LANE + GAP) + GAP + 4 * EDGE;
 const FROM = 2 * EDGE; // the inside of the bar
 const FINGER = 22; // half of one: where a knob waits
 
 /** @typedef {typeof initial} State */
 
 const ms = (/** @type {number} */ time) => `${Math.round(time)} ms`;
-/** Where a lane begins. @param {number} i */
-const lane = (i) => LANES.slice(0, i).reduce((y, high) => y + high + GAP, NAME + FROM + GAP);
-const middle = (/** @type {number} */ i) => lane(i) + LANES[i] / 2;
-const HIGH = lane(LANES.length) + FROM - NAME;
+const lane = (/** @type {number} */ i) => NAME + FROM + GAP + i * (LANE + GAP);
+const middle = (/** @type {number} */ i) => lane(i) + LANE / 2;
 /** How far both are pulled in, and how far they go. @param {State} state */
 const pulled = (state) => PARTS.map((part) => {
   const most = Math.round(state[part]);
@@ -51,13 +49,13 @@ function draw(state, width, paper) {
     rect(known, NAME, width - known, HIGH, "violet"),
     text(width - 20, middle(1), "riddle paper end", "What else?", Number(known < (width < 600 ? clear : 0.6 * width))),
     worked.map(({ part, time, end }, i) => [
-      rect(FROM, lane(i), end - FROM, LANES[i], "ink hollow"),
+      rect(FROM, lane(i), end - FROM, LANE, "ink hollow"),
       write(i, clear, 130, svg`${NAMES[part]} <tspan class="strong">${ms(time)}</tspan>`),
     ]),
     pulls.map(({ end, whole, words, room, knob }, part) => {
       const [i, beside] = [worked.length + part, Math.max(knob + 2 * KNOB, end + 2 * KNOB, clear)];
       return [ // what was measured is filled, and a pull isn't
-        rect(FROM, lane(i), Math.max(0, end - FROM), LANES[i], whole ? ["soft", "violet"][part] : "ink hollow"),
+        rect(FROM, lane(i), Math.max(0, end - FROM), LANE, whole ? ["soft", "violet"][part] : "ink hollow"),
         end > room ? write(i, FROM + 12, 0, words, whole ? "paper" : "ink") : write(i, beside, room, words),
         paper || whole ? nothing : svg`<circle class="ink knob" cx=${knob} cy=${middle(i)} r=${KNOB} />`,
       ];
@@ -92,7 +90,7 @@ function says(state, previous) {
   if (passes && sums) return "All four at once, and the sums take the longest. They’re the rice.";
   if (passes) return `Loads and passes: ${ms(state.passes)} of ${whole}, and no further. And the sums?`;
   if (sums) return `Loads and sums: ${ms(state.sums)} of ${whole}. They fill it. And the passes?`;
-  return some.length ? soFar(some[0]) : "Two are left. Pull each into the bar, as far as it goes.";
+  return some.length ? soFar(some[0]) : "Pull in what’s left without the sums, and what’s left without the passes.";
 }
 
 /** @type {import("./frame.js").Piece<State>} */

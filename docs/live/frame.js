@@ -149,7 +149,7 @@ export function drawPiece(piece, state, previous, canvas, buttons) {
   const steps = () => html`<div class="hb-live__steps">
     <button type="button" class="back" aria-label="Back" aria-disabled=${first} @click=${back}></button>
     <button type="button" class="hb-live__main ${look}" @click=${next}>${onButton}</button>
-    ${last <= 3 ? nothing : html`<button type="button" class=${name.toLowerCase()} aria-label=${name} @click=${play}></button>`}
+    ${last && last > 3 ? html`<button type="button" class=${name.toLowerCase()} aria-label=${name} @click=${play}></button>` : nothing}
   </div>`;
   return html`<div class="hb-live__frame"><div class="hb-live__stage">
     <div class="hb-live__picture ${last ? "steps" : ""}" @click=${last ? onPicture : nothing}>${piece.picture(state, set, canvas)}</div>

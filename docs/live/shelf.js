@@ -10,7 +10,7 @@ const TASTES = /** @type {("spicy" | "smoky")[]} */ (["spicy", "smoky"]);
 const JARS = [["cayenne", [1, 0], [10, 0]], ["paprika", [0, 1], [0, 10]], ["chipotle", [1, 1], [5, 5]]];
 const [MOST, STEP] = [3, 0.5]; // of a taste
 const [KNOB, ROOM] = [10, 12]; // pixels: a knob’s radius, and what’s held around the plane
-const [JAR, SHELF, SCORE, SHARE, POUR, BOWL] = [26, 124, 158, 190, 200, 272]; // from a jar’s lid down to the bowl’s rim
+const [JAR, SHELF, SCORE, SHARE, POUR, BOWL] = [26, 124, 158, 190, 200, 300]; // from a jar’s lid down to the bowl’s rim
 const [DEEP, LOW] = [62, 166]; // the bowl; how much lower all that is on a phone, where the craving is above it
 const HEIGHT = BOWL + DEEP + 2;
 
@@ -29,7 +29,7 @@ const percent = (/** @type {number} */ share) => `${Math.round(100 * share)} %`;
 function places(wide) {
   const narrow = wide < 600;
   const middles = narrow ? [128, 208, 288].map((x) => (x * wide) / 350) : [0.42, 0.64, 0.86].map((part) => part * wide);
-  return { narrow, middles, half: narrow ? 32 : 48, y: narrow ? LOW : 0, pour: narrow ? 36 : 64 };
+  return { narrow, middles, half: narrow ? 32 : 48, y: narrow ? LOW : 0, pour: narrow ? 36 : 52 };
 }
 
 /** @param {number} x @param {number} y @param {number} half @param {string} name @param {number[]} label @param {number[]} inside */
@@ -81,7 +81,7 @@ function drawCraving(state, wide, paper) {
 
 /** As thick as the jar’s share, from below the jar down into the bowl. @param {number} x @param {number} top @param {number} into @param {number} rim @param {number} thick */
 function drawStream(x, top, into, rim, thick) {
-  const [from, to, end] = [top + 0.6 * (rim - top), top + 0.4 * (rim - top), hundredths(into)]; // how far it goes on straight
+  const [from, to, end] = [top + 0.8 * (rim - top), top + 0.2 * (rim - top), hundredths(into)]; // how far it goes on straight
   return svg`<path class="stroke value stream" style=${`stroke-width: ${hundredths(thick)}px`} d=${`M${x} ${top}C${x} ${from} ${end} ${to} ${end} ${rim}`} />`;
 }
 

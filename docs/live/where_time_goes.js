@@ -7,8 +7,8 @@ import { path, rect, stage, text } from "./strokes.js";
 
 // In milliseconds and TB/s, as measured; guess: in milliseconds, 0 before there is one; shown: whether the suspects are.
 const initial = { kernel: 63.9, pytorch: 0.545, l2: 8.47, guess: 0, shown: false };
-const [LANE, GAP, KNOB] = [40, 20, 10]; // the kernel's bar has two lanes, and this around them; a knob's radius
-const [LOW, HIGH] = [36, 2 * LANE + 3 * GAP]; // of PyTorch's bar, and of the kernel's
+const [LANE, GAP, KNOB] = [32, 13, 10]; // the kernel's bar has two lanes, and this around them; a knob's radius
+const [LOW, HIGH] = [56, 2 * LANE + 3 * GAP]; // of PyTorch's bar, and of the kernel's
 const [NAME, TOP] = [28, 28 + LOW + 20 + 28]; // where each bar begins, below its name
 const MIDDLE = TOP + HIGH / 2;
 const HEIGHT = TOP + HIGH + 2;
@@ -62,8 +62,8 @@ function drawGuess(x, guess, off, known, width) {
   const words = svg`${name}<tspan class="strong">${guess} ms${off ? `, ${off} ms off` : ", as it is"}</tspan>`;
   const [at, side] = width - x < room ? [x - KNOB, "end"] : [Math.max(x, known) + KNOB, ""];
   return [
-    path(`M${x} ${TOP + HIGH - 28}v26`, x < known ? "ink" : "paper"),
-    text(at, TOP + HIGH - 10, `label paper ${side}`, words),
+    path(`M${x} ${TOP + HIGH - 24}v22`, x < known ? "ink" : "paper"),
+    text(at, TOP + HIGH - 7, `label paper ${side}`, words),
   ];
 }
 
@@ -85,7 +85,7 @@ function draw(state, width, paper) {
     const words = svg`${NAMES[name]} <tspan class="strong">${ms(time)}</tspan>`;
     return [
       rect(EDGE, y, shown ? time * scale - EDGE : 0, LANE, "ink hollow moves", Number(shown)),
-      text(known + 10, y + LANE / 2 + 6, "paper moves", words, Number(shown)),
+      text(known + 10, y + LANE / 2 + 6, "paper moves after", words, Number(shown)),
     ];
   });
   const [x, anchor] = narrow ? [width - 8, "end"] : [width / 2, "middle"]; // beside the lanes' names
@@ -97,8 +97,8 @@ function draw(state, width, paper) {
     text(0, TOP - 12, "ink", named("this kernel", kernel)),
     text(width, TOP - 12, "ink factor end", `${Math.round(kernel / pytorch)} times as long`),
     rect(EDGE, TOP + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "ink empty"),
-    rect(start, TOP, width - start, HIGH, `violet ${shown ? "moves" : ""}`),
-    text(x, MIDDLE + (narrow ? 9 : 12), `riddle paper moves ${anchor}`, "What else?", Number(shown)),
+    rect(start, TOP, width - start, HIGH, `violet ${shown ? "moves verdict" : ""}`),
+    text(x, MIDDLE + (narrow ? 9 : 12), `riddle paper moves after ${anchor}`, "What else?", Number(shown)),
     lanes,
     shown ? nothing : [
       path(`M${end} ${TOP}v${HIGH}`, guess ? "ink" : "paper"),
@@ -130,7 +130,7 @@ function primary({ shown, guess }, set) {
 /** @param {State} state */
 function says(state) {
   const [{ memory, multiplying }, [guess, all]] = [times(state.l2), guessed(state)];
-  if (!state.shown) return guess ? `${guess} ms of ${all}? Let’s see.` : "Both give the same result. What is this kernel doing all that time?";
+  if (!state.shown) return guess ? `${guess} ms of ${all}? Let’s see.` : "Both give the same result, up to rounding.";
   return `At full speed, memory takes ${Math.round(memory)} ms of ${all}, and meanwhile, multiplying ${Math.round(multiplying)}. What else is there?`;
 }
 

@@ -62,7 +62,7 @@ def test_the_launch_and_the_chip_are_at_true_scale(drawing):
         "programs": worked.PROGRAMS_AT_ONCE,
         "threads": worked.LANES * worked.WARPS,
     }
-    running = float(re.search(rf'width="{size:g}" height="([\d.]+)"/>', drawn.split('fill="var(--hb-violet)">')[1])[1])
+    running = float(re.search(rf'width="{size:g}" height="([\d.]+)"/>', drawn.split('fill="var(--hb-ink)">')[1])[1])
     assert running / size == pytest.approx(at_once / programs, abs=1e-4)
 
 

@@ -86,7 +86,9 @@ def test_a_bar_grows_evenly_and_nothing_is_given_away_before_it_stops(pieces, st
         stage = BeautifulSoup(drawn, "html.parser").select_one("svg:not(.printed)")
         assert times_of(stage) == pytest.approx([*MEASURED[:step], part * MEASURED[step]], abs=0.01)
         assert numbers(stage) == MEASURED[:step] == [int(number) for number in re.findall(r"\d+", label)]
-        assert stage.text.count("your guess: 45") == step and len(re.findall("off|right on", stage.text)) == step - 1
+        assert (
+            stage.text.count("your guess: 45") == step and len(re.findall("off|close|right on", stage.text)) == step - 1
+        )
         assert not stage.select(".knob") and not re.search(r"\d", waits)
 
 
@@ -115,7 +117,7 @@ def test_a_guess_stays_around_what_came_and_the_next_run_has_its_own(open_piece,
     assert not guess.count() and not knob.count() and len(said()) == 1
     piece.get_by_role("button", name="Again").click()
     assert said() == ["drag: your guess"]
-    for off, words in ((2, "right on"), (-2, "right on"), (3, "3 off"), (-3, "3 off")):
+    for off, words in ((0, "right on"), (2, "close"), (-2, "close"), (3, "3 off"), (-3, "3 off")):
         piece = open_piece("ablation", width, step=3, guesses=f"0 {MEASURED[2] + off} 0")
         assert said() == [f"your guess: {MEASURED[2] + off}, {words}"]
 

@@ -53,16 +53,30 @@ def test_lanes_are_at_one_scale_and_what_is_measured_goes_as_far_as_it_was(piece
     filled = {part: "hollow" not in bar["class"] for part, bar in zip(("passes", "sums"), bars[4:], strict=True)}
     assert filled == {part: time == FULL[part] for part, time in to.items()}, "a pull isn't a measurement"
     texts = [each.text for each in stage.select("text") if each["opacity"] == "1"]
+    loads = "" if size == "narrow" else "loads + "
     for part, time in to.items():
         whole = time == FULL[part]
-        assert (f"loads + {part} {PARTS[part]:.0f} ms" in texts) == whole
-        assert (f"drag: loads + {part}" in texts) == (time == 0) and (f"loads + {part} {time} ms" in texts) == (
-            time > 0
-        )
+        assert (f"{loads}{part} {PARTS[part]:.0f} ms" in texts) == whole
+        assert (f"drag: {loads}{part}" in texts) == (time == 0)
+        assert (f"{loads}{part} {time} ms" in texts) == (time > 0)
     assert len(stage.select(".knob")) == sum(time < FULL[part] for part, time in to.items())
-    assert ("What else?" in texts) == (
-        to["sums"] < FULL["sums"] and (to["sums"] == 0 or (size != "printed" and widths["sums"] < 0.6 * frame))
-    )
+    pulled = max(lanes[2:]) > (lanes[0] if size == "narrow" else 0.6 * frame)
+    assert ("What else?" in texts) == (not pulled)
+
+
+@pytest.mark.parametrize("size", ["narrow", "wide"])
+@pytest.mark.parametrize("to", range(1, FULL["sums"], 3))
+def test_words_are_left_or_right_of_where_the_unknown_begins_and_in_its_colour(pieces, size, to):
+    stage = drawing(pieces, size, min(to, FULL["passes"]), to)
+    unexplained = stage.select("rect")[1]
+    begins = float(unexplained["x"])
+    for words in stage.select('text[opacity="1"]')[1:]:
+        at, wide = float(words["x"]), 5.5 * len(words.text)  # at the least
+        if "end" in words["class"]:
+            at -= wide
+        assert at >= begins or at + wide <= begins
+        on_violet = at >= begins or ("passes" in words.text and "soft" in stage.select("rect")[4]["class"])
+        assert ("paper" in words["class"]) == on_violet, words.text
 
 
 def test_where_no_page_says_what_was_measured_it_is_nearly_the_same():

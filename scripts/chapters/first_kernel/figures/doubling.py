@@ -17,7 +17,7 @@ RISING = plot.Style("this kernel", "accent")
 
 def figure() -> go.Figure:
     grown = growth()
-    names = [f"{long:,}" for long in grown]
+    names = [str(long) for long in grown]
     fig = go.Figure()
     texts = [f"<b>{times:.1f}</b>" for times in grown.values()]
     look = RISING.scatter("%{x} words: %{y:.2f} times as long as half of them", "lines+markers+text", 11, named=None)
@@ -38,7 +38,7 @@ def figure() -> go.Figure:
     ]
     axes = {
         "xaxis": {"type": "category", "title": "words in a text"},
-        "yaxis": {"range": [3, 9.6], "visible": False},
+        "yaxis": {"range": [0, 9.6], "visible": False},
     }
     return plot.finish(fig, 260, shapes=lines, **axes)
 
