@@ -87,10 +87,10 @@ function says(state, previous) {
   const some = pulled(state).filter(({ to, most }) => to > 0 && to < most);
   const held = some.find(({ part, to }) => previous[`${part}To`] !== to);
   if (held) return soFar(held);
-  if (passes && sums) return "All four at once, and the sums take the longest. They’re the rice.";
+  if (passes && sums) return "All at once, and the sums take the longest. They’re the rice.";
   if (passes) return `Loads and passes: ${ms(state.passes)} of ${whole}, and no further. And the sums?`;
   if (sums) return `Loads and sums: ${ms(state.sums)} of ${whole}. They fill it. And the passes?`;
-  return some.length ? soFar(some[0]) : "Pull in what’s left without the sums, and what’s left without the passes.";
+  return some.length ? soFar(some[0]) : "Two are left, each measured without the other. Pull them in.";
 }
 
 /** @type {import("./frame.js").Piece<State>} */

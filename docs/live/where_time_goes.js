@@ -60,7 +60,8 @@ function missed(guess, { memory, multiplying }) {
 function drawGuess(x, guess, off, known, width) {
   const [name, room] = width < NARROW ? ["", 150] : ["your guess: ", 236];
   const words = svg`${name}<tspan class="strong">${guess} ms${off ? `, ${off} ms off` : ", as it is"}</tspan>`;
-  const [at, side] = width - x < room ? [x - KNOB, "end"] : [Math.max(x, known) + KNOB, ""];
+  const [low, free] = [x < known + 170, width < NARROW ? width - 8 : known + 180]; // beside the lanes' names
+  const [at, side] = low ? [free, width < NARROW ? "end" : ""] : width - x < room ? [x - KNOB, "end"] : [x + KNOB, ""];
   return [
     path(`M${x} ${TOP + HIGH - 24}v22`, x < known ? "ink" : "paper"),
     text(at, TOP + HIGH - 7, `label paper ${side}`, words),

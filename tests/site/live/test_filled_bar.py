@@ -96,9 +96,9 @@ def test_pulling_moves_no_edge_and_both_end_it(visit, width):
         ("passes", 20, "Loads and passes, so far: 20 ms."),
         ("sums", 31, "Loads and sums, so far: 31 ms."),
         ("passes", FULL["passes"], "Loads and passes: 35 ms of 64 ms, and no further."),
-        ("sums", FULL["sums"], "All four at once, and the sums take the longest."),
+        ("sums", FULL["sums"], "All at once, and the sums take the longest."),
         ("passes", 0, "Loads and sums: 64 ms of 64 ms. They fill it."),
-        ("passes", FULL["passes"], "All four at once, and the sums take the longest."),
+        ("passes", FULL["passes"], "All at once, and the sums take the longest."),
     ):
         piece.get_by_role("slider", name=part).fill(str(to))
         assert says.inner_text().startswith(words)

@@ -20,8 +20,12 @@ def figure() -> go.Figure:
     names = [str(long) for long in grown]
     fig = go.Figure()
     texts = [f"<b>{times:.1f}</b>" for times in grown.values()]
+    # Above a point that's just above a line, so that no number is on it.
+    sides = [
+        "top center" if any(0.3 < times - line < 1 for line in POWERS) else "bottom right" for times in grown.values()
+    ]
     look = RISING.scatter("%{x} words: %{y:.2f} times as long as half of them", "lines+markers+text", 11, named=None)
-    fig.add_scatter(x=names, y=list(grown.values()), text=texts, textposition="bottom right", **look)
+    fig.add_scatter(x=names, y=list(grown.values()), text=texts, textposition=sides, **look)
     for (times, power), at, side in zip(POWERS.items(), (names[-1], names[0]), ("left", "right"), strict=True):
         plot.add_text(fig, [at], [times + NAME_ABOVE], [power], "soft", textposition=f"top {side}")
     lines = [
