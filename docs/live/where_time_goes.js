@@ -7,8 +7,8 @@ import { path, rect, stage, text } from "./strokes.js";
 
 // In milliseconds and TB/s, as measured; guess: in milliseconds, 0 before there is one; shown: whether the suspects are.
 const initial = { kernel: 63.9, pytorch: 0.545, l2: 8.47, guess: 0, shown: false };
-const [LANE, GAP, KNOB] = [32, 13, 10]; // the kernel's bar has two lanes, and this around them; a knob's radius
-const [LOW, HIGH] = [56, 2 * LANE + 3 * GAP]; // of PyTorch's bar, and of the kernel's
+const [LANE, GAP, GUESS, KNOB] = [26, 9, 28, 10]; // the kernel's bar has two lanes, this around them, and below a guess; a knob's radius
+const [LOW, HIGH] = [56, 2 * LANE + 3 * GAP + GUESS]; // of PyTorch's bar, and of the kernel's
 const [NAME, TOP] = [28, 28 + LOW + 20 + 28]; // where each bar begins, below its name
 const MIDDLE = TOP + HIGH / 2;
 const HEIGHT = TOP + HIGH + 2;
@@ -56,15 +56,14 @@ function missed(guess, { memory, multiplying }) {
   return guess > longer && guess <= Math.round(memory + multiplying) ? 0 : Math.abs(guess - longer);
 }
 
-/** Where the guess was, once it’s shown, and by how much it’s off. @param {number} x @param {number} guess @param {number} off @param {number} known @param {number} width */
+/** Where the guess was, once it’s shown, and by how much it’s off, below the lanes. @param {number} x @param {number} guess @param {number} off @param {number} known @param {number} width */
 function drawGuess(x, guess, off, known, width) {
-  const [name, room] = width < NARROW ? ["", 150] : ["your guess: ", 236];
-  const words = svg`${name}<tspan class="strong">${guess} ms${off ? `, ${off} ms off` : ", as it is"}</tspan>`;
-  const [low, free] = [x < known + 170, width < NARROW ? width - 8 : known + 180]; // beside the lanes' names
-  const [at, side] = low ? [free, width < NARROW ? "end" : ""] : width - x < room ? [x - KNOB, "end"] : [x + KNOB, ""];
+  const [name, room] = width < 340 ? ["", 100] : width < NARROW ? ["guess: ", 150] : ["your guess: ", 216];
+  const words = svg`${name}<tspan class="strong">${guess} ms, ${off ? `${off} off` : "as it is"}</tspan>`;
+  const [at, side] = width - x < room ? [x - KNOB, "end"] : [Math.max(x, known) + KNOB, ""];
   return [
-    path(`M${x} ${TOP + HIGH - 24}v22`, x < known ? "ink" : "paper"),
-    text(at, TOP + HIGH - 7, `label paper ${side}`, words),
+    path(`M${x} ${TOP + HIGH - GUESS}v${GUESS - 2}`, x < known ? "ink" : "paper"),
+    text(at, TOP + HIGH - 9, `label paper ${side}`, words),
   ];
 }
 
@@ -99,7 +98,7 @@ function draw(state, width, paper) {
     text(width, TOP - 12, "ink factor end", `${Math.round(kernel / pytorch)} times as long`),
     rect(EDGE, TOP + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "ink empty"),
     rect(start, TOP, width - start, HIGH, `violet ${shown ? "moves verdict" : ""}`),
-    text(x, MIDDLE + (narrow ? 9 : 12), `riddle paper moves after ${anchor}`, "What else?", Number(shown)),
+    text(x, MIDDLE - GUESS / 2 + (narrow ? 9 : 12), `riddle paper moves after ${anchor}`, "What else?", Number(shown)),
     lanes,
     shown ? nothing : [
       path(`M${end} ${TOP}v${HIGH}`, guess ? "ink" : "paper"),

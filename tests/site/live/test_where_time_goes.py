@@ -118,13 +118,13 @@ def test_guess_show_and_guess_again_keep_every_edge_in_its_place(visit, width):
         assert piece.evaluate(EDGES) == before and not words_outside(piece)
     button.press("Enter")
     assert says.inner_text().startswith(f"At full speed, memory takes 8 ms of {ALL}, and meanwhile, multiplying 1.")
-    assert "40 ms, 32 ms off" in piece.locator("svg.stage:visible").text_content()
+    assert "40 ms, 32 off" in piece.locator("svg.stage:visible").text_content()
     assert piece.evaluate(EDGES) == before and not guess.count()
     assert button.inner_text() == "Guess again"
     button.press("Enter")
     assert piece.evaluate(EDGES) == before and guess.input_value() == "1"
     # Memory and multiplying are 8 and 1, at once or one after the other.
-    for other, told in ((9, "as it is"), (8, "as it is"), (7, "1 ms off"), (10, "2 ms off"), (ALL, "56 ms off")):
+    for other, told in ((9, "as it is"), (8, "as it is"), (7, "1 off"), (10, "2 off"), (ALL, "56 off")):
         guess.fill(str(other))
         button.press("Enter")
         assert f"{other} ms, {told}" in piece.locator("svg.stage:visible").text_content()
