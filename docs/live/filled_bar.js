@@ -31,17 +31,18 @@ function draw(state, width, paper) {
     const whole = paper || to === most;
     const full = whole && most === Math.round(state.kernel);
     const end = full ? width - FROM : whole ? FROM + time * scale : to * scale;
-    const name = width < 400 ? part : `loads + ${part}`;
+    const name = width < 340 ? part : `loads + ${part}`;
     const words = whole ? svg`${name} <tspan class="strong">${ms(time)}</tspan>` : to ? svg`${name} ${ms(to)}` : `drag: ${name}`;
     const room = 8.2 * name.length + 62; // that the words take
     return { end: whole || to ? end : 0, full, whole, words, room, knob: Math.max(FINGER, whole ? end - KNOB : end) };
   });
   const clear = Math.max(...worked.map(({ end }) => end)) + 10; // of what’s worked out
   const known = Math.max(clear - 10, ...pulls.map(({ end, full }) => (full ? width : end)));
-  // Words are left or right of where the unknown begins, and never on both sides.
-  const write = (/** @type {number} */ i, /** @type {number} */ x, /** @type {number} */ room, /** @type {unknown} */ words, look = "ink") => {
-    const at = x < known && x + room > known ? known + 10 : x;
-    return text(at, middle(i) + 6, at < known ? look : "paper", words);
+  // Words are left or right of where the unknown begins, and never on both sides: they give way, and what is held is pushed.
+  const write = (/** @type {number} */ i, /** @type {number} */ x, /** @type {number} */ room, /** @type {unknown} */ words, look = "ink", held = false) => {
+    const crossed = x < known && x + room > known;
+    const at = crossed && held ? known + 10 : x;
+    return text(at, middle(i) + 6, at < known ? look : "paper", words, Number(!crossed || held));
   };
   return [
     text(0, NAME - 12, "ink", svg`this kernel <tspan class="soft">${ms(state.kernel)}</tspan>`),
@@ -56,7 +57,7 @@ function draw(state, width, paper) {
       const [i, beside] = [worked.length + part, Math.max(knob + 2 * KNOB, end + 2 * KNOB, clear)];
       return [ // what was measured is filled, and a pull isn't
         rect(FROM, lane(i), Math.max(0, end - FROM), LANE, whole ? ["soft", "violet"][part] : "ink hollow"),
-        end > room ? write(i, FROM + 12, 0, words, whole ? "paper" : "ink") : write(i, beside, room, words),
+        end > room ? write(i, FROM + 12, 0, words, whole ? "paper" : "ink") : write(i, beside, room, words, "ink", end > 0),
         paper || whole ? nothing : svg`<circle class="ink knob" cx=${knob} cy=${middle(i)} r=${KNOB} />`,
       ];
     }),

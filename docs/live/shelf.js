@@ -8,7 +8,7 @@ const initial = { spicy: 1, smoky: 2.5 }; // the craving
 const TASTES = /** @type {("spicy" | "smoky")[]} */ (["spicy", "smoky"]);
 /** Of each jar: its name, its label and what's in it. @type {[string, number[], number[]][]} */
 const JARS = [["cayenne", [1, 0], [10, 0]], ["paprika", [0, 1], [0, 10]], ["chipotle", [1, 1], [5, 5]]];
-const [MOST, STEP] = [3, 0.5]; // of a taste
+const [LEAST, MOST, STEP] = [-2, 3, 0.5]; // of a taste: what is below 0 is disliked
 const [KNOB, ROOM] = [10, 12]; // pixels: a knob’s radius, and what’s held around the plane
 const [JAR, SHELF, SCORE, SHARE, POUR, BOWL] = [26, 124, 158, 190, 200, 300]; // from a jar’s lid down to the bowl’s rim
 const [DEEP, LOW] = [62, 166]; // the bowl; how much lower all that is on a phone, where the craving is above it
@@ -49,29 +49,29 @@ function drawJar(x, y, half, name, label, inside) {
   ];
 }
 
-/** The plane of both tastes: where nothing is craved, from there to 1, and whether there’s room for names. @param {number} wide */
+/** The plane of both tastes: its left foot, from 0 to 1, and whether there’s room for names. @param {number} wide */
 function plane(wide) {
-  if (wide < 600) return { left: 66, foot: 148, unit: 40, named: true };
-  return wide < 920 ? { left: 30, foot: 112, unit: 26, named: false } : { left: 66, foot: 212, unit: 56, named: true };
+  if (wide < 600) return { left: 20, foot: 154, unit: 27, named: true };
+  return wide < 920 ? { left: 20, foot: 112, unit: 18, named: false } : { left: 20, foot: 214, unit: 38, named: true };
 }
 
 /** The craving is an arrow, and the labels are points. @param {State} state @param {number} wide @param {boolean} paper */
 function drawCraving(state, wide, paper) {
   const { left, foot, unit, named } = plane(wide);
-  const at = (/** @type {number[]} */ [spicy, smoky]) => [left + unit * spicy, foot - unit * smoky];
+  const at = (/** @type {number[]} */ [spicy, smoky]) => [left + unit * (spicy - LEAST), foot - unit * (smoky - LEAST)];
   const craving = TASTES.map((taste) => state[taste]);
-  const [[x, y], end] = [at(craving), at([MOST, MOST])];
+  const [[x, y], end, origin] = [at(craving), at([MOST, MOST]), at([0, 0])];
   return [
     rect(left, end[1], end[0] - left, foot - end[1], "track"),
-    path(`M${left} ${end[1] - 8}V${foot}H${end[0] + 8}`, "soft thin"),
-    text(left + 6, end[1] - 8, "label soft", "smoky"),
-    text(end[0] + 14, foot + 5, "label soft", "spicy"),
+    path(`M${origin[0]} ${end[1] - 8}V${foot}M${left} ${origin[1]}H${end[0] + 8}`, "soft thin"),
+    text(origin[0] + 6, end[1] - 6, "label soft", "smoky"),
+    text(end[0] + 14, origin[1] + 5, "label soft", "spicy"),
     JARS.map(([name, label], i) => {
       const [x, y] = at(label);
-      const [away, down, side] = [[8, -9, ""], [-9, 5, "end"], [15, 5, ""]][i]; // above its point, left, and right of it
+      const [away, down, side] = [[8, 18, ""], [-9, 5, "end"], [15, 5, ""]][i]; // below its point, left, and right of it
       return [svg`<circle class="fill key" cx=${x} cy=${y} r="4.5" />`, named ? text(x + Number(away), y + Number(down), `small key point ${side}`, name) : nothing];
     }),
-    path(`M${left} ${foot}L${x} ${y}`, "query"),
+    path(`M${origin.join(" ")}L${x} ${y}`, "query"),
     svg`<circle class="query ${paper ? "fill" : "knob"}" cx=${x} cy=${y} r=${paper ? 5 : KNOB} />`,
     named
       ? [text(end[0] + 14, end[1] + 18, "label query", "my craving"), text(end[0] + 14, end[1] + 40, "label query strong", vector(craving, 1))]
@@ -88,8 +88,8 @@ function drawStream(x, top, into, rim, thick) {
 /** What is held: the mouse points anywhere, a finger drags the knob or taps elsewhere, and the keyboard has a slider for each taste. @param {State} state @param {(change: Partial<State>) => void} set @param {number} width */
 function pad(state, set, width) {
   const { left, foot, unit } = plane(width);
-  const size = MOST * unit + 2 * ROOM;
-  const near = (/** @type {number} */ pixels) => Math.min(MOST, Math.max(0, Math.round((pixels - ROOM) / unit / STEP) * STEP));
+  const size = (MOST - LEAST) * unit + 2 * ROOM;
+  const near = (/** @type {number} */ pixels) => Math.min(MOST, Math.max(LEAST, LEAST + Math.round((pixels - ROOM) / unit / STEP) * STEP));
   const point = (/** @type {MouseEvent} */ event) => {
     const box = /** @type {Element} */ (event.currentTarget).getBoundingClientRect();
     set({ spicy: near(event.clientX - box.left), smoky: near(box.bottom - event.clientY) });
@@ -100,11 +100,11 @@ function pad(state, set, width) {
     holds(event) && /** @type {Element} */ (event.target).hasPointerCapture(event.pointerId) && point(event);
   const sliders = TASTES.map((taste) => {
     const change = (/** @type {Event} */ event) => set({ [taste]: Number(/** @type {HTMLInputElement} */ (event.target).value) });
-    return html`<input type="range" class="hb-live__grip" aria-label=${`How ${taste}`} min="0" max=${MOST} step=${STEP} .value=${String(state[taste])} @input=${change}>`;
+    return html`<input type="range" class="hb-live__grip" aria-label=${`How ${taste}`} min=${LEAST} max=${MOST} step=${STEP} .value=${String(state[taste])} @input=${change}>`;
   });
   return html`<div class="hb-live__pad" style="left: ${left - ROOM}px; top: ${foot + ROOM - size}px; width: ${size}px; height: ${size}px"
     @click=${point} @pointerdown=${hold} @pointermove=${drag}>${sliders}
-    <span class="hold" style="left: ${ROOM + state.spicy * unit}px; bottom: ${ROOM + state.smoky * unit}px"></span></div>`;
+    <span class="hold" style="left: ${ROOM + (state.spicy - LEAST) * unit}px; bottom: ${ROOM + (state.smoky - LEAST) * unit}px"></span></div>`;
 }
 
 /** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
@@ -145,7 +145,7 @@ function picture(state, set, { width }) {
 /** @param {State} state */
 function says(state) {
   const { scores, shares } = mix(state);
-  if (TASTES.every((taste) => state[taste] === initial[taste])) return "Drag what you crave, and watch what each jar gives.";
+  if (TASTES.every((taste) => state[taste] === initial[taste])) return "Drag what you crave, or dislike, and watch what each jar gives.";
   const best = JARS.filter((_, i) => scores[i] === Math.max(...scores)).map(([name]) => name);
   const share = percent(Math.max(...shares));
   if (best.length === JARS.length) return "You crave nothing, so all three fit equally well: a third of each.";

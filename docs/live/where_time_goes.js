@@ -59,7 +59,7 @@ function missed(guess, { memory, multiplying }) {
 /** Where the guess was, once it’s shown, and by how much it’s off, below the lanes. @param {number} x @param {number} guess @param {number} off @param {number} known @param {number} width */
 function drawGuess(x, guess, off, known, width) {
   const [name, room] = width < 340 ? ["", 100] : width < NARROW ? ["guess: ", 150] : ["your guess: ", 216];
-  const words = svg`${name}<tspan class="strong">${guess} ms, ${off ? `${off} off` : "as it is"}</tspan>`;
+  const words = svg`${name}<tspan class="strong">${guess} ms, ${off ? `${off} off` : "right on"}</tspan>`;
   const [at, side] = width - x < room ? [x - KNOB, "end"] : [Math.max(x, known) + KNOB, ""];
   return [
     path(`M${x} ${TOP + HIGH - GUESS}v${GUESS - 2}`, x < known ? "ink" : "paper"),
@@ -79,7 +79,7 @@ function draw(state, width, paper) {
   const end = from + ((held - 1) / (all - 1)) * (to - from);
   const filled = Object.entries(times(l2));
   const known = Math.max(...filled.map(([, time]) => time * scale));
-  const start = shown ? known : guess ? end : 0; // of what isn’t explained
+  const start = shown ? known : guess === all ? width : guess ? end : 0; // of what isn’t explained
   const lanes = filled.map(([name, time], lane) => {
     const y = TOP + GAP + lane * (LANE + GAP);
     const words = svg`${NAMES[name]} <tspan class="strong">${ms(time)}</tspan>`;

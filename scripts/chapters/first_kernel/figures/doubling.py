@@ -36,7 +36,7 @@ def figure() -> go.Figure:
             "x1": 1,
             "y0": times,
             "y1": times,
-            "line": {"dash": "dot", "width": 1},
+            "line": {"width": 1},
         }
         for times in POWERS
     ]
