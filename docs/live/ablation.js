@@ -50,7 +50,7 @@ function drawBar(row, time, passed, guess, x) {
 function drawGuess(row, end, held, inside) {
   const [top, foot] = [row * ROW + TOP - OUT, row * ROW + TOP + BAR + OUT];
   return [
-    path(`M${end} ${top}H1V${foot}H${end}`, "ink thin"),
+    path(`M${end} ${top}H1V${foot}H${end}`, "ink thin guess"),
     path(`M${end} ${top - 1}V${foot + 1}`, "ink"),
     inside ? path(`M${end} ${top + OUT + 3}V${foot - OUT - 3}`, "paper") : nothing,
     held ? svg`<circle class="ink knob" cx=${end} cy=${(top + foot) / 2} r=${KNOB} />` : nothing,

@@ -42,10 +42,10 @@ def test_each_step_measures_one_more_and_its_bar_is_as_long_as_its_number(pieces
     there = 4 if size == "printed" else step + 1
     assert numbers(stage) == MEASURED[:there]
     assert times_of(stage) == pytest.approx(MEASURED[:there], abs=0.01)
-    line, first = stage.select_one("path.ink.thin:not(.dashes)")["d"], stage.select_one("rect.violet")["width"]
+    line, first = stage.select_one("path.ink.thin:not(.guess)")["d"], stage.select_one("rect.violet")["width"]
     assert line.startswith(f"M{first} ") and len(stage.select("rect.soft")) == there - 1
     assert len(stage.select(".knob")) == (size != "printed" and step < 3)
-    edges = [float(re.match(r"M(\S+)", each["d"])[1]) for each in stage.select("path.dashes")]
+    edges = [float(re.match(r"M(\S+)", each["d"])[1]) for each in stage.select("path.guess")]
     assert [edge / float(first) * MEASURED[0] for edge in edges] == pytest.approx(
         [] if size == "printed" else [38, 75, 20][: step + 1], abs=0.01
     )
@@ -96,9 +96,9 @@ def test_a_bar_grows_evenly_and_nothing_is_given_away_before_it_stops(pieces, st
 def test_a_guess_stays_around_what_came_and_the_next_run_has_its_own(open_piece, width):
     piece = open_piece("ablation", width)
     stage, guess = piece.locator("svg.stage:visible"), piece.get_by_role("slider")
-    knob, dashed = stage.locator(".knob"), stage.locator("path.dashes")
+    knob, hollow = stage.locator(".knob"), stage.locator("path.guess")
     said = lambda: stage.locator("text.end.ink").all_text_contents()
-    wide = lambda: dashed.last.evaluate("(part) => part.getBBox().width + 1")  # it begins at 1
+    wide = lambda: hollow.last.evaluate("(part) => part.getBBox().width + 1")  # it begins at 1
     before = wide()
     start = int(guess.input_value())
     assert start not in MEASURED and said() == ["drag: your guess"]
@@ -109,10 +109,10 @@ def test_a_guess_stays_around_what_came_and_the_next_run_has_its_own(open_piece,
     assert wide() / before == pytest.approx(time / start, abs=0.001)
     piece.get_by_role("button", name="Without the passes").click()
     assert said() == [f"your guess: {time}, {MEASURED[1] - time} off", "drag: your guess"]
-    assert guess.input_value() == str(start) and dashed.count() == 2 and knob.count() == 1
-    assert not piece.locator("svg.printed :is(.dashes, .knob)").count()
+    assert guess.input_value() == str(start) and hollow.count() == 2 and knob.count() == 1
+    assert not piece.locator("svg.printed :is(.guess, .knob)").count()
     piece.get_by_role("button", name="Without the sums").click()
-    assert dashed.count() == 2, "nobody guessed the second"
+    assert hollow.count() == 2, "nobody guessed the second"
     piece.get_by_role("button", name="Without both").click()
     assert not guess.count() and not knob.count() and len(said()) == 1
     piece.get_by_role("button", name="Again").click()
@@ -132,7 +132,7 @@ def test_the_stage_is_low_and_no_words_leave_it_or_are_on_others_or_on_a_guess(o
         assert stage.bounding_box()["height"] <= 300
         assert not stage.evaluate("""(stage) => {
             const all = stage.getBoundingClientRect();
-            const parts = [...stage.querySelectorAll("text, circle, path.ink:not(.dashes, .thin)")];
+            const parts = [...stage.querySelectorAll("text, circle, path.ink:not(.guess, .thin)")];
             const boxes = parts.map((part) => [part.textContent || part.tagName, part.getBoundingClientRect()]);
             const there = boxes.filter(([, { height }]) => height);
             const out = there.filter(([text, { left, right }]) =>

@@ -69,8 +69,8 @@ def test_nothing_is_there_before_its_press_and_a_step_goes_from_top_to_bottom(pi
 
 
 def test_the_last_sentence_counts_what_was_pressed_and_what_a_real_warp_does(pieces):
-    shuffles, shared = (sum(worked.SUM_STEPS[i::2]) for i in (0, 1))
-    real = f"With {worked.WARPS} warps of {worked.LANES} it’s {shuffles} shuffles, and {shared} for shared memory."
+    within, to, across, back = worked.SUM_STEPS
+    real = f"With {worked.WARPS} warps of {worked.LANES} it’s {within} + {across} shuffles, and {to + back} for shared memory."
     assert f"Multiplying took 1 step, adding up {len(LINES) - 2}. {real}" in says(pieces, 6)
 
 

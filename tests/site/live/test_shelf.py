@@ -46,6 +46,18 @@ def test_each_stream_is_as_wide_as_its_share_and_they_lie_side_by_side_in_the_bo
     assert left[1:] == pytest.approx(right[:-1], abs=0.02) and top == sorted(top)
 
 
+def test_what_is_disliked_lets_another_jar_win(pieces):
+    for query, best in (((2, -2), 0), ((-2, 2), 1), ((2, 2), 2)):
+        shares = [
+            int(share[:-2])
+            for share in re.findall(
+                r"\d+ %", " ".join(each.text for each in drawing(pieces, "wide", *query).select("text.rose"))
+            )
+        ]
+        assert shares.index(max(shares)) == best
+        assert shares == worked.program_row(query).shares[: len(shares)]
+
+
 @every_width
 def test_a_craving_can_be_changed_and_its_words_stay_in_the_picture(open_piece, width):
     piece = open_piece("shelf", width)
@@ -75,7 +87,7 @@ def test_the_craving_follows_the_mouse_and_a_finger_and_the_page_stays(visit, to
     pad = piece.locator(".hb-live__pad")
     pad.scroll_into_view_if_needed()
     box, top = pad.bounding_box(), page.evaluate("scrollY")
-    x, y = box["x"] + 12 + 2 * 40, box["y"] + box["height"] - 12 - 40  # spicy 2, smoky 1
+    x, y = box["x"] + 12 + 4 * 27, box["y"] + box["height"] - 12 - 3 * 27  # spicy 2, smoky 1; both begin at -2
     if touch:
         page.touchscreen.tap(x, y)
     else:
