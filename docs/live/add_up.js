@@ -11,7 +11,7 @@ const AWAY = [LANES / 2, 1]; // from shuffle to shuffle, how far away a thread�
 const STEPS = ["Multiply", "Shuffle", "Shuffle", "Hand over", "Add", "Hand back"];
 const [WARPS, WARP] = [4, 32]; // what’s real: warps of a program, threads of a warp
 /** A real warp’s: shuffles, a write and a read, shuffles of the warps’ sums, a write and a read. */
-const [WITHIN, ACROSS, SHARED] = [Math.log2(WARP), Math.log2(WARPS), 4]; // instructions
+const [IN_WARPS, OF_WARPS, IN_SHARED] = [Math.log2(WARP), Math.log2(WARPS), 4]; // instructions
 const PACE = 500; // milliseconds for a step
 const TO_COME = 0.25; // how much is seen of lines that wait
 // Pixels: of a cell, and the tops of rows; then, from the top of shared memory, to who writes, to its barrier, to a line
@@ -169,7 +169,7 @@ function says(state) {
     `Once more, with its neighbour. Now each thread has the sum of its warp: ${sums.join(" or ")}.`,
     `No shuffle leaves a warp. So threads ${FIRSTS.join(" and ")} write their sums into shared memory, and all wait at the barrier.`,
     `Warp 0 reads both and adds: ${sums.join(" + ")} = ${score}.`,
-    `All have ${score}. Multiplying took 1 step, adding up ${STEPS.length - 1}. With ${WARPS} warps of ${WARP} it’s ${WITHIN} + ${ACROSS} shuffles, and ${SHARED} for shared memory.`,
+    `All have ${score}. Multiplying took 1 step, adding up ${STEPS.length - 1}. With ${WARPS} warps of ${WARP} it’s ${IN_WARPS} + ${OF_WARPS} shuffles, and ${IN_SHARED} for shared memory.`,
   ][state.step];
 }
 
