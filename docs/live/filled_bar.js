@@ -1,4 +1,4 @@
-// The bar from the chapter's first picture: what was worked out is dashed, and the reader pulls in what was measured.
+// The bar from the chapter’s first picture: what was worked out is hollow, and the reader pulls in what was measured.
 import { html, nothing, svg } from "lit-html";
 import { NAMES, times } from "./where_time_goes.model.js";
 import { grip, requireInteger } from "./controls.js";
