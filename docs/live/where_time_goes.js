@@ -105,7 +105,7 @@ function draw(state, width, paper) {
       drawQuestion(guess, end, width),
       svg`<circle class="ink knob" cx=${end} cy=${MIDDLE} r=${KNOB} />`,
     ],
-    shown && guess && !paper ? drawGuess(end, guess, missed(guess, times(l2)), known, width) : nothing,
+    shown && guess && !paper ? drawGuess(Math.min(guess * scale, width - EDGE), guess, missed(guess, times(l2)), known, width) : nothing,
   ];
 }
 

@@ -85,6 +85,14 @@ def test_a_guess_reaches_as_far_as_it_says(pieces, size, guess):
     assert bars(drawing(pieces, size, guess=str(ALL)))["unexplained"] == (1, 1), "all of it leaves nothing"
 
 
+@pytest.mark.parametrize("size", ["narrow", "wide"])
+@pytest.mark.parametrize("guess", [3, 8, 9, 40, ALL])
+def test_once_it_is_shown_a_guess_is_at_the_scale_of_the_bars(pieces, size, guess):
+    stage = drawing(pieces, size, guess=str(guess), shown="true")
+    mark = float(re.match(r"M([\d.]+)", stage.select("path")[-1]["d"])[1])
+    assert mark == pytest.approx(guess / MEASURED["kernel"] * wide(stage), abs=3)
+
+
 def test_where_no_page_says_what_was_measured_it_is_nearly_the_same():
     source = (FOLDER / "where_time_goes.js").read_text()
     initial = {name: float(re.search(rf"{name}: ([\d.]+)", source)[1]) for name in MEASURED}
