@@ -86,7 +86,7 @@ def test_a_guess_reaches_as_far_as_it_says(pieces, size, guess):
 
 
 @pytest.mark.parametrize("size", ["narrow", "wide"])
-@pytest.mark.parametrize("guess", [3, 8, 9, 40, ALL])
+@pytest.mark.parametrize("guess", [3, 8, 9, 40, ALL - 1])
 def test_once_it_is_shown_a_guess_is_at_the_scale_of_the_bars(pieces, size, guess):
     stage = drawing(pieces, size, guess=str(guess), shown="true")
     mark = float(re.match(r"M([\d.]+)", stage.select("path")[-1]["d"])[1])
