@@ -5,7 +5,7 @@ import { clampStep, drawPiece, isHeld, Refused, stateFrom } from "./frame.js";
 
 /** @typedef {import("./frame.js").State} State */
 
-const NEAR = "1500px 0px"; // how far outside the view a piece starts, so that nobody sees it grow to its width
+const NEAR = "300px 0px"; // how far outside the view a piece starts
 const [PACE, READ] = [1000, 3000]; // milliseconds that a step stands still while the piece plays: one whose sentence has
 // been there since the step began, and one whose sentence only comes then
 const VERDICT = 600; // milliseconds that the last sentence stands before the button begins anew
