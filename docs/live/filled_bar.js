@@ -38,11 +38,10 @@ function draw(state, width, paper) {
   });
   const clear = Math.max(...worked.map(({ end }) => end)) + 10; // of what’s worked out
   const known = Math.max(clear - 10, ...pulls.map(({ end, full }) => (full ? width : end)));
-  // Words are left or right of where the unknown begins, and never on both sides: they give way, and what is held is pushed.
-  const write = (/** @type {number} */ i, /** @type {number} */ x, /** @type {number} */ room, /** @type {unknown} */ words, look = "ink", held = false) => {
-    const crossed = x < known && x + room > known;
-    const at = crossed && held ? known + 10 : x;
-    return text(at, middle(i) + 6, at < known ? look : "paper", words, Number(!crossed || held));
+  // Words are left or right of where the unknown begins, and never on both sides: it pushes them.
+  const write = (/** @type {number} */ i, /** @type {number} */ x, /** @type {number} */ room, /** @type {unknown} */ words, look = "ink") => {
+    const at = x < known && x + room > known ? known + 10 : x;
+    return text(at, middle(i) + 6, at < known ? look : "paper", words);
   };
   return [
     text(0, NAME - 12, "ink", svg`this kernel <tspan class="soft">${ms(state.kernel)}</tspan>`),
@@ -57,7 +56,7 @@ function draw(state, width, paper) {
       const [i, beside] = [worked.length + part, Math.max(knob + 2 * KNOB, end + 2 * KNOB, clear)];
       return [ // what was measured is filled, and a pull isn't
         rect(FROM, lane(i), Math.max(0, end - FROM), LANE, whole ? ["soft", "violet"][part] : "ink hollow"),
-        end > room ? write(i, FROM + 12, 0, words, whole ? "paper" : "ink") : write(i, beside, room, words, "ink", end > 0),
+        end > room ? write(i, FROM + 12, 0, words, whole ? "paper" : "ink") : write(i, beside, room, words),
         paper || whole ? nothing : svg`<circle class="ink knob" cx=${knob} cy=${middle(i)} r=${KNOB} />`,
       ];
     }),

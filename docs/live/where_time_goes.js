@@ -79,7 +79,8 @@ function draw(state, width, paper) {
   const end = from + ((held - 1) / (all - 1)) * (to - from);
   const filled = Object.entries(times(l2));
   const known = Math.max(...filled.map(([, time]) => time * scale));
-  const start = shown ? known : guess === all ? width : guess ? end : 0; // of what isn’t explained
+  const split = Math.min(guess * scale, width);
+  const start = shown ? known : split; // of what isn’t explained
   const lanes = filled.map(([name, time], lane) => {
     const y = TOP + GAP + lane * (LANE + GAP);
     const words = svg`${NAMES[name]} <tspan class="strong">${ms(time)}</tspan>`;
@@ -101,11 +102,11 @@ function draw(state, width, paper) {
     text(x, MIDDLE - GUESS / 2 + (narrow ? 9 : 12), `riddle paper moves after ${anchor}`, "What else?", Number(shown)),
     lanes,
     shown ? nothing : [
-      path(`M${end} ${TOP}v${HIGH}`, guess ? "ink" : "paper"),
+      guess ? nothing : path(`M${end} ${TOP}v${HIGH}`, "paper"),
       drawQuestion(guess, end, width),
       svg`<circle class="ink knob" cx=${end} cy=${MIDDLE} r=${KNOB} />`,
     ],
-    shown && guess && !paper ? drawGuess(Math.min(guess * scale, width - EDGE), guess, missed(guess, times(l2)), known, width) : nothing,
+    shown && guess && !paper ? drawGuess(Math.min(split, width - EDGE), guess, missed(guess, times(l2)), known, width) : nothing,
   ];
 }
 
