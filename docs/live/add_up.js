@@ -10,8 +10,8 @@ const THREADS = Array.from({ length: LANES * FIRSTS.length }, (_, thread) => thr
 const AWAY = [LANES / 2, 1]; // from shuffle to shuffle, how far away a thread’s partner is
 const STEPS = ["Multiply", "Shuffle", "Shuffle", "Hand over", "Add", "Hand back"];
 const [WARPS, WARP] = [4, 32]; // what’s real: warps of a program, threads of a warp
-/** A real warp’s: shuffles, a write and a read, shuffles of the warps’ sums, a write and a read. */
-const [IN_WARPS, OF_WARPS, IN_SHARED] = [Math.log2(WARP), Math.log2(WARPS), 4]; // instructions
+/** A real warp’s instructions: shuffles, shuffles of the warps’ sums, and a write and a read of shared memory, twice. */
+const [IN_WARPS, OF_WARPS, IN_SHARED] = [Math.log2(WARP), Math.log2(WARPS), 4];
 const PACE = 500; // milliseconds for a step
 const TO_COME = 0.25; // how much is seen of lines that wait
 // Pixels: of a cell, and the tops of rows; then, from the top of shared memory, to who writes, to its barrier, to a line
