@@ -1,22 +1,28 @@
-// The kernel with parts of its two loops left out: the reader guesses how long it then takes, and sees what was measured.
+// What each unit has to do for a pair, worked out, and the kernel with parts left out: the reader guesses how long it then
+// takes, and sees what was measured.
 import { html, nothing, svg } from "lit-html";
 import { grip, parseNumbers } from "./controls.js";
 import { path, rect, stage, text } from "./strokes.js";
 
-// In milliseconds: the guesses of all rows but the first, 0 where there's none, and what was measured without a part.
-const initial = { step: 0, guesses: "0 0 0", whole: 64, passes: 64, sums: 35, both: 10 };
+// In clocks of a pair: the guesses of all rows but the first, 0 where there's none, and what was measured without a part.
+const initial = { step: 0, guesses: "0 0 0", whole: 124, passes: 124, sums: 67, both: 20 };
 const ROWS = ["nothing", "the passes", "the sums", "both"]; // what's left out
 const LAST = ROWS.length - 1;
-const [MOST, NEAR] = [80, 2]; // milliseconds: of the scale, and by which a guess may miss and still be close
-const [ROW, WORDS, TOP, BAR] = [66, 16, 26, 26]; // pixels: to the next row, in it to the words, to the bar, of the bar
-const START = 45; // milliseconds: where a guess waits to be dragged, at none of the times
+/** What the units do, by hand, and the rows in which it's left out. @type {[string, number, number[]][]} */
+const WORK = [["sums, loads", 96, [2, 3]], ["passes, loops", 68, [1, 3]], ["loads from L2", 16, []], ["products", 2, []]];
+const [MOST, NEAR] = [150, 4]; // clocks: of the scale, and by which a guess may miss and still be close
+const [LANE, GAP, INSIDE] = [18, 5, 10]; // pixels: of what a unit does, to the next, and of its words from its edge
+const LANES_TOP = 24; // below their name
+const ROWS_TOP = LANES_TOP + WORK.length * (LANE + GAP) + 14;
+const [ROW, WORDS, TOP, BAR] = [60, 16, 24, 26]; // pixels: to the next row, in it to the words, to the bar, of the bar
+const START = 80; // clocks: where a guess waits to be dragged, at none of the times
 const [KNOB, EDGE, OUT] = [10, 22, 3]; // pixels: its radius, right of the scale, and of the guess around the bar
 const NARROW = 340; // pixels, below which the words are small
-const HEIGHT = LAST * ROW + TOP + BAR + OUT + 1;
-const PACE = 14; // the piece takes so many times as long
+const HEIGHT = ROWS_TOP + LAST * ROW + TOP + BAR + OUT + 1;
+const PACE = 8; // milliseconds that a clock takes in the picture
 
 /** @typedef {typeof initial} State */
-/** @typedef {(time: number) => number} Axis from milliseconds to pixels */
+/** @typedef {(clocks: number) => number} Axis from clocks to pixels */
 
 /** @param {State} state */
 const measured = ({ whole, passes, sums, both }) => [whole, passes, sums, both];
@@ -26,18 +32,44 @@ const guesses = (state) =>
 
 /** How long a run lasts. @param {State} state */
 const lasts = (state) => PACE * measured(state)[state.step];
+/** @param {number} lane */
+const laneTop = (lane) => LANES_TOP + lane * (LANE + GAP) + 1;
+/** The top of a row's bar. @param {number} row */
+const barTop = (row) => ROWS_TOP + row * ROW + TOP;
+
+/** The longest work of a row, which it can't beat. @param {number} row */
+const floorOf = (row) => Math.max(...WORK.map(([, clocks, leftOut]) => (leftOut.includes(row) ? 0 : clocks)));
+
+/** What the units do by hand, one below the other, and without what's left out. @param {number} row @param {Axis} x */
+function drawWork(row, x) {
+  return WORK.map(([name, clocks, leftOut], i) => {
+    const [y, end] = [laneTop(i), x(clocks)];
+    const [out, within] = [leftOut.includes(row), clocks > 50];
+    const words = svg`${name} <tspan class="strong">${out ? "" : clocks}</tspan>`;
+    return [
+      rect(1, y, end - 1, LANE, out ? "line hollow dashes" : "ink hollow"),
+      text(within ? INSIDE : end + INSIDE, y + LANE - 4, `small ${out ? "soft" : "ink"}`, words),
+    ];
+  });
+}
+
+/** From the longest work of a row down to its bar, where that's as long. @param {number} row @param {Axis} x */
+function drawFloor(row, x) {
+  const lane = WORK.findIndex(([, clocks]) => clocks === floorOf(row));
+  return path(`M${x(floorOf(row))} ${laneTop(lane) + LANE}V${barTop(row) + BAR}`, "ink thin dots");
+}
 
 /** The scale, as wide as the picture. @param {number} width @returns {Axis} */
-const axis = (width) => (time) => (time * (width - EDGE)) / MOST;
+const axis = (width) => (clocks) => (clocks * (width - EDGE)) / MOST;
 
 /**
- * What is measured, after so many milliseconds; it has its number once it stops, where no guess ends.
+ * What is measured, after so many clocks; it has its number once it stops, where no guess ends.
  * @param {number} row @param {number} time @param {number} passed @param {number} guess @param {Axis} x
  */
 function drawBar(row, time, passed, guess, x) {
-  const [y, end, mark] = [row * ROW + TOP, x(Math.min(time, passed)), x(guess)];
-  const number = svg`<tspan class="strong">${time}</tspan>${row ? "" : " ms"}`;
-  const inTheWay = guess && mark > end - 44 && mark < end - 2;
+  const [y, end, mark] = [barTop(row), x(Math.min(time, passed)), x(guess)];
+  const number = svg`<tspan class="strong">${time}</tspan>${row ? "" : " clocks"}`;
+  const inTheWay = end < 7 * EDGE || (guess && mark > end - 44 && mark < end - 2);
   const colour = row ? "soft" : "violet"; // as in the chapter’s other pictures
   const [place, look] = inTheWay ? [end + 8, "ink"] : [end - 8, "paper end"];
   return [rect(0, y, end, BAR, colour), passed < time ? nothing : text(place, y + BAR - 7, `label ${look}`, number)];
@@ -48,7 +80,7 @@ function drawBar(row, time, passed, guess, x) {
  * @param {number} row @param {number} end @param {boolean} held @param {boolean} inside whether it ends in the other
  */
 function drawGuess(row, end, held, inside) {
-  const [top, foot] = [row * ROW + TOP - OUT, row * ROW + TOP + BAR + OUT];
+  const [top, foot] = [barTop(row) - OUT, barTop(row) + BAR + OUT];
   return [
     path(`M${end} ${top}H1V${foot}H${end}`, "ink thin guess"),
     path(`M${end} ${top - 1}V${foot + 1}`, "ink"),
@@ -87,27 +119,29 @@ function picture(state, set, { width, elapsed }) {
       const now = paper || row < step || rests ? Infinity : elapsed / PACE;
       const told = row && seen ? verdict(guess, now === Infinity ? time : 0) : "";
       return [
-        text(0, row * ROW + WORDS, there ? look : look.replace("ink", "soft"), row ? `without ${ROWS[row]}` : "the kernel"),
+        text(0, barTop(row) - TOP + WORDS, `${there ? look : look.replace("ink", "soft")} halo`, row ? `without ${ROWS[row]}` : "the kernel, measured"),
         seen ? drawBar(row, time, now, guess, x) : nothing,
         row && there && (held || guess)
           ? drawGuess(row, x(guess || START), held, seen && guess < Math.min(time, now))
           : nothing,
-        held ? drawHeld(guess, x, row * ROW + TOP + BAR - 8, look) : nothing,
-        told ? text(wide, row * ROW + WORDS, `${look} halo end`, told) : nothing,
+        held ? drawHeld(guess, x, barTop(row) + BAR - 8, look) : nothing,
+        told ? text(wide, barTop(row) - TOP + WORDS, `${look} halo end`, told) : nothing,
       ];
     });
     const tracks = times.map((_, row) => {
       const begun = paper || row <= Math.max(step, waits);
-      return begun ? rect(0, row * ROW + TOP, wide, BAR, "track") : nothing;
+      return begun ? rect(0, barTop(row), wide, BAR, "track") : nothing;
     });
-    return [tracks, path(`M${x(times[0])} ${TOP}V${HEIGHT}`, "ink thin"), rows];
+    const hand = text(0, WORDS, look, "worked out, in clocks of a pair");
+    return [tracks, hand, drawFloor(paper ? 0 : step, x), drawWork(paper ? 0 : step, x), path(`M${x(times[0])} ${barTop(0)}V${HEIGHT}`, "ink thin"), rows];
   };
-  const place = { from: axis(width)(1), to: axis(width)(MOST), y: waits * ROW + TOP + BAR / 2 };
+  const place = { from: axis(width)(1), to: axis(width)(MOST), y: barTop(waits) + BAR / 2 };
   const change = (/** @type {number} */ guess) => set({ guesses: guessed.with(waits, guess).slice(1).join(" ") });
-  const name = `Your guess, in milliseconds, with ${ROWS[waits]} left out`;
+  const name = `Your guess, in clocks, with ${ROWS[waits]} left out`;
   const hold = grip(name, guessed[waits] || START, change, { min: 1, max: MOST }, place);
   const known = times.slice(0, rests ? step + 1 : step).map((time, row) => `${time} with ${ROWS[row]} left out`);
-  const label = `Milliseconds of the kernel: ${known.join(", ")}.`;
+  const work = WORK.map(([name, clocks]) => `${name} ${clocks}`).join(", ");
+  const label = `Clocks of a pair. What it takes by hand: ${work}. Measured: ${known.join(", ")}.`;
   return html`<div class="hb-live__grips">${stage(width, label, draw, [HEIGHT, HEIGHT])}
     ${width && waits ? hold : nothing}</div>`;
 }
@@ -116,10 +150,10 @@ function picture(state, set, { width, elapsed }) {
 function says(state) {
   const [all, passes, sums, both] = measured(state);
   return [
-    `The kernel takes ${all} ms. How long without the passes? Guess, then run.`,
-    `${passes} ms: the passes seem to cost nothing. And without the sums? Guess, then run.`,
-    `${sums} ms: without the sums, ${all - sums} less. And without both? Guess, then run.`,
-    `${both} ms: together they cost ${all - both}. But one by one, it was ${all - passes} and ${all - sums}. Where’s the rest?`,
+    `A pair takes ${all} clocks. How many without the passes? Guess, then run.`,
+    `${passes}: nothing’s won, because the sums take as long as before. And without the sums? Guess, then run.`,
+    `${sums}: now the passes are the longest, and we see them. And without both? Guess, then run.`,
+    `${both}: loads are left. Each time, you wait for the longest.`,
   ][state.step];
 }
 

@@ -9,18 +9,21 @@ from kernels.bench.hardware import H200
 from scripts import records
 from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
-from scripts.chapters.first_kernel.figures.doubling import growth
+from scripts.chapters.first_kernel.figures.price_of_a_pair import clocks_of_a_pair
 from scripts.records import ROOT
 from tests.docs.page_text import DRAWINGS, drawing_text
 
 COLUMNS = {"lsu": "LSU", "alu": "ALU", "issue": "schedulers"}
-PLACE = 64  # how high a place is drawn, with all of a row's share
 PARTS = ("sms", "programs", "threads")  # of the chip, an SM, a program
 PROGRAM = 1  # worked in the chapter, with the query [1, 1]
 
 
 def source(drawing):
     return (DRAWINGS / f"first-kernel-{drawing}.svg").read_text(encoding="utf-8")
+
+
+def page(name):
+    return (ROOT / "docs" / "chapters" / "first-kernel" / f"{name}.md").read_text(encoding="utf-8")
 
 
 def joined(*parts):
@@ -38,12 +41,7 @@ def test_the_row_is_filled_key_by_key():
 
 
 def test_padding_with_zero_gives_a_share_away():
-    rows = [worked.program_row(worked.QUERIES[PROGRAM], padding) for padding in (-inf, 0.0)]
-    labels = drawing_text("first-kernel-padding")
-    for row in rows:
-        assert joined(*(f"{share} %" for share in row.shares)) in labels
-    high = [float(share) for share in re.findall(r'data-share="" .*?height="([\d.]+)"', source("padding"))]
-    assert high == [pytest.approx(PLACE * term / row.total, abs=0.1) for row in rows for term in row.terms if term]
+    assert f"**{worked.program_row(worked.QUERIES[PROGRAM], 0.0).shares[-1]} %**" in page("index")
 
 
 @pytest.mark.parametrize("drawing", ["zoom", "zoom-wide"])
@@ -66,11 +64,12 @@ def test_the_launch_and_the_chip_are_at_true_scale(drawing):
     assert running / size == pytest.approx(at_once / programs, abs=1e-4)
 
 
-def test_twice_the_words_are_four_squares_and_eight_cubes():
-    labels = drawing_text("first-kernel-cube")
+@pytest.mark.parametrize("drawing", ["cube", "cube-wide"])
+def test_twice_the_words_are_four_squares_and_eight_cubes(drawing):
+    labels, drawn = drawing_text(f"first-kernel-{drawing}"), source(drawing)
     assert f"{2**2} times" in labels and f"{2**3} times" in labels
-    small, large = dict.fromkeys(map(int, re.findall(r'd="M\d+ \d+h(\d+)v', source("cube"))))
-    fronts = [int(to) - int(x) for x, y, to in re.findall(r'd="M(\d+) (\d+)L(\d+) \2L', source("cube"))]
+    small, large = dict.fromkeys(map(int, re.findall(r'd="M\d+ \d+h(\d+)v', drawn)))
+    fronts = [int(to) - int(x) for x, y, to in re.findall(r'd="M(\d+) (\d+)L(\d+) \2L', drawn)]
     assert large == 2 * small and {*fronts} == {small, large}
 
 
@@ -86,17 +85,12 @@ def test_the_drawn_memory_has_the_queries_one_after_another(drawing):
 
 
 def test_the_pages_have_what_the_units_work():
-    chapter = ROOT / "docs" / "chapters" / "first-kernel"
-    first, page, notes = (
-        chapter.joinpath(f"{name}.md").read_text(encoding="utf-8") for name in ("index", "bottleneck", "notes")
-    )
+    bottleneck, notes = page("bottleneck"), page("notes")
     assert H200["fp32 lanes"].value == worked.FP32_FLOP_PER_CLOCK
     (l2,) = plot.rows_with(records.table("l2_speed", "sizes"), size=16)
     l2_bytes, hbm_bytes = map(worked.bytes_in_a_clock, (1e12 * l2["speed"], H200["hbm bandwidth"].value))
-    assert f"[{l2_bytes:.0f} bytes](../../snippets/l2_speed.ipynb) | 512 / {l2_bytes:.0f} = " in page
-    assert f"HBM has {hbm_bytes:.0f} bytes in a clock for each SM, and 2 / {hbm_bytes:.0f} = 0.1 clocks." in page
-    each = f"{worked.SMS} · {worked.FP32_FLOP_PER_CLOCK} · {worked.GIGAHERTZ} / 1000"
-    assert f"| {each} | = {worked.TERAFLOPS:.1f} |" in first
+    assert f"[{l2_bytes:.0f} bytes](../../snippets/l2_speed.ipynb) | 512 / {l2_bytes:.0f} = " in bottleneck
+    assert f"HBM has {hbm_bytes:.0f} bytes in a clock for each SM, and 2 / {hbm_bytes:.0f} = 0.1 clocks." in bottleneck
     programs = {row["programs"]: row["pair"] for row in records.table("how_many_programs", "times")}
     pair, together = (programs[count] * worked.GIGAHERTZ for count in (1, 16))
     assert f"takes {pair:.0f} clocks for a pair" in notes and f"{pair:.0f} / 16 = {pair / 16:.0f}." in notes
@@ -112,7 +106,7 @@ def test_the_pages_have_what_the_units_work():
         assert re.search(row, notes, re.M)
         hand = by_hand(warps)
         longest = max(hand, key=hand.get)
-        assert re.search(rf"^\| {warps}(, as before)? \| {longest} \| {hand[longest]:.0f} \| ", page, re.M)
+        assert re.search(rf"^\| {warps}(, as before)? \| {longest} \| {hand[longest]:.0f} \| ", bottleneck, re.M)
 
 
 def test_no_pair_takes_less_than_its_busiest_unit():
@@ -162,10 +156,15 @@ def test_the_profiler_counts_what_the_hand_does_and_no_pair_takes_less(warps):
     assert counted["all"] > max(hand.values())
 
 
-def test_a_texts_time_grows_by_four_at_first_and_by_more_each_time():
-    times = list(growth().values())
-    assert times[0] == pytest.approx(4, abs=0.1) and times == sorted(times)
-    assert 7 < growth()[worked.LONGEST] < 8 < growth()[2 * worked.LONGEST] == times[-1]
+def test_a_pairs_price_is_level_until_its_passes_take_longer_than_its_sums():
+    clocks, sums = clocks_of_a_pair(), worked.load_store_clocks(worked.WARPS)
+    level = [n for n in clocks if worked.alu_clocks(worked.WARPS, n) < sums]
+    assert [clocks[n] for n in level] == pytest.approx([clocks[worked.SHAPE[-1]]] * len(level), rel=0.01)
+    longer = [n for n in clocks if n not in level and n <= worked.LONGEST]
+    for n in longer:
+        floor = worked.alu_clocks(worked.WARPS, n)
+        assert floor < clocks[n] < 1.3 * floor
+    assert clocks[2 * worked.LONGEST] > 2 * clocks[worked.LONGEST] > 1.8 * 2 * clocks[worked.LONGEST // 2]
 
 
 def test_the_drawn_sum_has_the_instructions_that_are_counted():
@@ -183,11 +182,28 @@ def test_the_drawn_pass_is_counted_as_by_hand():
     assert (source("pass").count("v128"), source("pass").count("h256")) == (worked.LANES - 1, lines - 1)
 
 
-def test_sums_and_loads_are_worked_by_hand():
-    clocks, pairs = worked.load_store_clocks(worked.WARPS), worked.PAIRS / worked.SMS
-    across = sum(worked.SUM_STEPS)
-    page = (ROOT / "docs" / "chapters" / "first-kernel" / "index.md").read_text(encoding="utf-8")
-    assert f"{worked.PAIRS:,} / {worked.SMS} | = {pairs / 1e6:.3f} million" in page
-    assert f"{worked.WARPS} · ({across} + {across} + 2) | = {clocks} |" in page
-    took = worked.milliseconds_of_clocks(clocks)
-    assert f"{pairs / 1e6:.3f} · {clocks} / {worked.GIGAHERTZ} | = **{took:.0f}** |" in page
+def test_the_page_has_what_each_unit_takes():
+    text, across, warps = page("index"), sum(worked.SUM_STEPS), worked.WARPS
+    (l2,) = plot.rows_with(records.table("l2_speed", "sizes"), size=16)
+    l2_bytes = worked.bytes_in_a_clock(1e12 * l2["speed"])
+    loads = f"{worked.PAIR_BYTES} bytes | [{l2_bytes:.0f} bytes](../../snippets/l2_speed.ipynb) |"
+    assert f"{loads} {worked.PAIR_BYTES / l2_bytes:.0f} |" in text
+    products = f"{worked.PAIR_FLOP} operations | {worked.FP32_FLOP_PER_CLOCK} | {worked.FP32_CLOCKS} |"
+    assert f"2 · 2 · {worked.HEAD_DIM} = {products}" in text
+    a_pass = worked.SHAPE[-1] // worked.LANES * worked.PLACE_INSTRUCTIONS
+    assert f"a pass is {worked.SHAPE[-1] // worked.LANES} · {worked.PLACE_INSTRUCTIONS} = {a_pass} instr" in text
+    alu, lsu = worked.alu_clocks(warps), worked.load_store_clocks(warps)
+    compares = f"2 · {a_pass} + {warps * worked.LOOP_INSTRUCTIONS} = {alu * worked.ALU_PER_CLOCK:.0f} instructions"
+    assert f"| {compares} | {worked.ALU_PER_CLOCK} | **{alu:.0f}** |" in text
+    assert f"| 2 · {warps} · {across} + {warps * 2} = {lsu} instructions | 1 | **{lsu}** |" in text
+    assert f"But {alu:.0f} and {lsu} are {alu + lsu:.0f} clocks" in text
+
+
+def test_a_pairs_clocks_are_worked_by_hand():
+    rows = plot.rows_with(records.table("prefill_speed", "forward_128"), n=worked.SHAPE[-1], causal=False)
+    (kernel,) = plot.rows_with(rows, form="one_key_attention")
+    pairs, clocks = worked.PAIRS / worked.SMS / 1e6, round(kernel["median"], 1) * worked.GIGAHERTZ
+    text = page("index")
+    assert f"| = {worked.PAIRS:,} |" in text and f"{worked.PAIRS / 1e6:.1f} / {worked.SMS} | = {pairs:.3f} |" in text
+    assert f" · {worked.GIGAHERTZ} | = {clocks:.1f} |" in text
+    assert f"| {clocks:.1f} / {pairs:.3f} | = **{clocks / pairs:.0f}** |" in text

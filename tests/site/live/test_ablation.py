@@ -1,4 +1,4 @@
-"""The kernel with parts left out: bars to scale, a guess before each run, and sentences that add up as the record does."""
+"""What a pair takes, worked out, and the kernel with parts left out: bars to scale, and a guess before each run."""
 
 import json
 import re
@@ -8,10 +8,19 @@ from bs4 import BeautifulSoup
 
 from scripts import records
 from scripts.chapters import plot
+from scripts.chapters.first_kernel import worked
 from tests.site.live.test_pieces import every_width
 
-TIMES = {row["left_out"]: round(row["median"]) for row in plot.rows_with(records.table("ablation", "times"), n=512)}
-MEASURED = [TIMES[left_out] for left_out in ("nothing", "passes", "sums", "both")]
+CLOCKS = {row["left_out"]: round(row["all"]) for row in plot.rows_with(records.table("ablation", "clocks"), n=512)}
+MEASURED = [CLOCKS[left_out] for left_out in ("nothing", "passes", "sums", "both")]
+(L2,) = plot.rows_with(records.table("l2_speed", "sizes"), size=16)
+WORK = {  # by hand, in clocks of a pair
+    "sums, loads": worked.load_store_clocks(worked.WARPS),
+    "passes, loops": worked.alu_clocks(worked.WARPS),
+    "loads from L2": round(worked.PAIR_BYTES / worked.bytes_in_a_clock(1e12 * L2["speed"])),
+    "products": worked.FP32_CLOCKS,
+}
+LEFT_OUT = [(), ("passes, loops",), ("sums, loads",), ("sums, loads", "passes, loops")]  # in each row
 every_step = pytest.mark.parametrize("step", range(4))
 
 
@@ -21,16 +30,16 @@ def still(pieces, **state):
     )
 
 
-def times_of(stage) -> list[float]:
+def clocks_of(stage) -> list[float]:
     """How long each bar is, where the first is as long as it was measured."""
-    widths = [float(bar["width"]) for bar in stage.select("rect:not(.track)")]
+    widths = [float(bar["width"]) for bar in stage.select("rect:not(.track, .hollow)")]
     return [width / widths[0] * MEASURED[0] for width in widths]
 
 
 def numbers(stage) -> list[int]:
     """What stands at the bars."""
     found = [
-        re.fullmatch(r"(\d+)( ms)?", each.text) for each in stage.select("text.label:not(.strong)")
+        re.fullmatch(r"(\d+)( clocks)?", each.text) for each in stage.select("text.label:not(.strong)")
     ]  # a guess is bold
     return [int(each[1]) for each in found if each]
 
@@ -41,8 +50,8 @@ def test_each_step_measures_one_more_and_its_bar_is_as_long_as_its_number(pieces
     stage = still(pieces, step=step, guesses="38 75 20").select_one(f"svg.{size}")
     there = 4 if size == "printed" else step + 1
     assert numbers(stage) == MEASURED[:there]
-    assert times_of(stage) == pytest.approx(MEASURED[:there], abs=0.01)
-    line, first = stage.select_one("path.ink.thin:not(.guess)")["d"], stage.select_one("rect.violet")["width"]
+    assert clocks_of(stage) == pytest.approx(MEASURED[:there], abs=0.01)
+    line, first = stage.select_one("path.ink.thin:not(.guess, .dots)")["d"], stage.select_one("rect.violet")["width"]
     assert line.startswith(f"M{first} ") and len(stage.select("rect.soft")) == there - 1
     assert len(stage.select(".knob")) == (size != "printed" and step < 3)
     edges = [float(re.match(r"M(\S+)", each["d"])[1]) for each in stage.select("path.guess")]
@@ -51,23 +60,41 @@ def test_each_step_measures_one_more_and_its_bar_is_as_long_as_its_number(pieces
     )
 
 
-def test_a_row_says_what_is_left_out(pieces):
-    rows = still(pieces).select_one("svg.printed").select("text.label.ink:not(.end)")
-    assert [row.text for row in rows] == ["the kernel", "without the passes", "without the sums", "without both"]
-
-
-def test_the_sentences_add_up(pieces):
-    says = [still(pieces, step=step).select_one(".hb-live__says").text for step in range(4)]
-    nothing, passes, sums, both = MEASURED
-    found = [[int(number) for number in re.findall(r"\d+", each)] for each in says]
-    assert found == [
-        [nothing],
-        [passes],
-        [sums, nothing - sums],
-        [both, nothing - both, nothing - passes, nothing - sums],
+@every_step
+@pytest.mark.parametrize("size", ["narrow", "wide", "printed"])
+def test_work_is_at_the_bars_scale_and_the_longest_that_is_left_points_at_the_bar(pieces, size, step):
+    stage = still(pieces, step=step).select_one(f"svg.{size}")
+    scale = float(stage.select_one("rect.violet")["width"]) / MEASURED[0]
+    lanes = stage.select("rect.hollow")
+    assert [(float(lane["x"]) + float(lane["width"])) / scale for lane in lanes] == pytest.approx(
+        [*WORK.values()], abs=0.01
+    )
+    out = () if size == "printed" else LEFT_OUT[step]
+    assert [name for name, lane in zip(WORK, lanes, strict=True) if "dashes" in lane["class"]] == [
+        name for name in WORK if name in out
     ]
-    assert passes >= nothing, "the passes seem to cost nothing"
-    assert nothing - sums < 0.7 * (nothing - both), "the parts don’t add up"
+    texts = [each.text for each in stage.select("text.small")]
+    for name, clocks in WORK.items():
+        assert (f"{name} {clocks:.0f}" in texts) != (name in out)
+    down = re.fullmatch(r"M(\S+) \S+V(\S+)", stage.select_one("path.dots")["d"])
+    assert float(down[1]) / scale == pytest.approx(max(WORK[name] for name in WORK if name not in out), abs=0.01)
+    bar = stage.select("rect:not(.track, .hollow)")[0 if size == "printed" else step]
+    assert float(down[2]) == float(bar["y"]) + float(bar["height"])
+
+
+def test_a_row_says_what_is_left_out(pieces):
+    rows = still(pieces).select_one("svg.printed").select("text.label.ink[x='0']")
+    names = ["without the passes", "without the sums", "without both"]
+    assert [row.text for row in rows] == ["worked out, in clocks of a pair", "the kernel, measured", *names]
+
+
+def test_the_sentences_have_what_was_measured(pieces):
+    says = [still(pieces, step=step).select_one(".hb-live__says").text for step in range(4)]
+    assert [[int(number) for number in re.findall(r"\d+", each)] for each in says] == [[each] for each in MEASURED]
+    nothing, passes, sums, both = MEASURED
+    assert passes == nothing, "nothing’s won"
+    assert sums == pytest.approx(WORK["passes, loops"], abs=2), "the passes are the longest, and we see them"
+    assert WORK["loads from L2"] < both < 1.3 * WORK["loads from L2"], "loads are left"
 
 
 @pytest.mark.parametrize("step", [1, 2, 3])
@@ -84,8 +111,9 @@ def test_a_bar_grows_evenly_and_nothing_is_given_away_before_it_stops(pieces, st
             }}""")
         )
         stage = BeautifulSoup(drawn, "html.parser").select_one("svg:not(.printed)")
-        assert times_of(stage) == pytest.approx([*MEASURED[:step], part * MEASURED[step]], abs=0.01)
-        assert numbers(stage) == MEASURED[:step] == [int(number) for number in re.findall(r"\d+", label)]
+        assert clocks_of(stage) == pytest.approx([*MEASURED[:step], part * MEASURED[step]], abs=0.01)
+        told = [int(number) for number in re.findall(r"\d+", label.split("Measured")[1])]
+        assert numbers(stage) == MEASURED[:step] == told
         assert (
             stage.text.count("your guess: 45") == step and len(re.findall("off|close|right on", stage.text)) == step - 1
         )
@@ -117,19 +145,19 @@ def test_a_guess_stays_around_what_came_and_the_next_run_has_its_own(open_piece,
     assert not guess.count() and not knob.count() and len(said()) == 1
     piece.get_by_role("button", name="Again").click()
     assert said() == ["drag: your guess"]
-    for off, words in ((0, "right on"), (2, "close"), (-2, "close"), (3, "3 off"), (-3, "3 off")):
+    for off, words in ((0, "right on"), (4, "close"), (-4, "close"), (5, "5 off"), (-5, "5 off")):
         piece = open_piece("ablation", width, step=3, guesses=f"0 {MEASURED[2] + off} 0")
         assert said() == [f"your guess: {MEASURED[2] + off}, {words}"]
 
 
 @pytest.mark.parametrize("width", [1280, 390, 320])
-@pytest.mark.parametrize("guess", [0, 1, 9, 64, 67, 80])
+@pytest.mark.parametrize("guess", [0, 1, 18, 124, 130, 150])
 def test_the_stage_is_low_and_no_words_leave_it_or_are_on_others_or_on_a_guess(open_piece, width, guess):
     """(The box of words with a halo is 2.5 pixels larger.)"""
     for step in (1, 3):
         piece = open_piece("ablation", width, step=step, guesses=f"{guess} {guess} {guess}")
         stage = piece.locator("svg.stage:visible")
-        assert stage.bounding_box()["height"] <= 300
+        assert stage.bounding_box()["height"] <= 360
         assert not stage.evaluate("""(stage) => {
             const all = stage.getBoundingClientRect();
             const parts = [...stage.querySelectorAll("text, circle, path.ink:not(.guess, .thin)")];

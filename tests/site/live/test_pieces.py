@@ -281,9 +281,7 @@ def test_a_finger_taps_slides_and_scrolls(visit):
             assert inspect(piece, "shown") != shown, name
 
 
-@pytest.mark.parametrize(
-    ("name", "right", "down"), [("dot", 30, -60), ("roofline", 60, -90), ("shelf", 40, 60), ("dinner", -20, 32)]
-)
+@pytest.mark.parametrize(("name", "right", "down"), [("dot", 30, -60), ("roofline", 60, -90), ("shelf", 40, 60)])
 def test_what_a_finger_holds_follows_it_and_the_page_stays(visit, name, right, down):
     page = visit.go(visit.tab("light", 390, touch=True), "live/?dot.q=2 1&dot.k=1 -2")
     piece = start_piece(page, name)
@@ -296,8 +294,8 @@ def test_what_a_finger_holds_follows_it_and_the_page_stays(visit, name, right, d
 def test_on_paper_the_picture_is_whole_and_no_control_is_left(open_piece):
     piece = open_piece("online_softmax", step=0)
     page = piece.page
-    stepped = "ablation", "accumulator", "add_up", "one_head", "online_softmax"
-    shows_its_end = (*stepped, "filled_bar", "where_time_goes")
+    stepped = "ablation", "accumulator", "one_head", "online_softmax"
+    shows_its_end = (*stepped, "where_time_goes")
     says_less = ("busy_units", "shelf")  # on a sheet, which is narrow
     others = [start_piece(page, name) for name in PIECES if name not in (*shows_its_end, *says_less)]
     drawn = [inspect(other, "read")[0] for other in others]
