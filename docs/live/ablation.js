@@ -14,7 +14,7 @@ const [MOST, NEAR] = [150, 4]; // clocks: of the scale, and by which a guess may
 const [LANE, GAP, INSIDE] = [18, 5, 10]; // pixels: of what a unit does, to the next, and of its words from its edge
 const LANES_TOP = 24; // below their name
 const ROWS_TOP = LANES_TOP + WORK.length * (LANE + GAP) + 14;
-const [ROW, WORDS, TOP, BAR] = [60, 16, 24, 26]; // pixels: to the next row, in it to the words, to the bar, of the bar
+const [ROW, WORDS, TOP, BAR] = [58, 16, 24, 26]; // pixels: to the next row, in it to the words, to the bar, of the bar
 const START = 80; // clocks: where a guess waits to be dragged, at none of the times
 const [KNOB, EDGE, OUT] = [10, 22, 3]; // pixels: its radius, right of the scale, and of the guess around the bar
 const NARROW = 340; // pixels, below which the words are small
@@ -153,7 +153,7 @@ function says(state) {
     `A pair takes ${all} clocks. How many without the passes? Guess, then run.`,
     `${passes}: nothing’s won, because the sums take as long as before. And without the sums? Guess, then run.`,
     `${sums}: now the passes are the longest, and we see them. And without both? Guess, then run.`,
-    `${both}: loads are left. Each time, you wait for the longest.`,
+    `${both}: loads and loops are left. So the sums are the rice, and the passes the sauce.`,
   ][state.step];
 }
 

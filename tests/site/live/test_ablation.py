@@ -94,7 +94,7 @@ def test_the_sentences_have_what_was_measured(pieces):
     nothing, passes, sums, both = MEASURED
     assert passes == nothing, "nothing’s won"
     assert sums == pytest.approx(WORK["passes, loops"], abs=2), "the passes are the longest, and we see them"
-    assert WORK["loads from L2"] < both < 1.3 * WORK["loads from L2"], "loads are left"
+    assert WORK["loads from L2"] < both < 1.3 * WORK["loads from L2"], "loads and loops are left"
 
 
 @pytest.mark.parametrize("step", [1, 2, 3])

@@ -1,4 +1,4 @@
-"""What a pair costs in short texts and long ones, beside its sums, which stay as they are, and its passes, which grow."""
+"""What a pair costs in short texts and in long ones: its sums stay as they are, and its passes grow."""
 
 import plotly.graph_objects as go
 
@@ -8,8 +8,8 @@ from scripts.chapters.first_kernel import worked
 
 ALT = (
     "The clocks of a pair against the words in a text. Two dashed lines, worked out: the sums' is level, and the "
-    "passes' rises straight and crosses it in a short text. The highlighted line, measured, is level at first, a little "
-    "above the sums, then bends and rises beside the passes."
+    "passes' rises straight and crosses it in a short text. The highlighted line, measured, is level at first, a "
+    "little above the sums, then bends and rises beside the passes."
 )
 MEASURED = plot.Style("measured", "accent")
 
