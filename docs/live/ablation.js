@@ -53,10 +53,10 @@ function drawWork(row, x) {
   });
 }
 
-/** From the longest work of a row down to its bar, where that's as long. @param {number} row @param {Axis} x */
+/** From the longest work of a row down to its bar, where it meets no words. @param {number} row @param {Axis} x */
 function drawFloor(row, x) {
   const lane = WORK.findIndex(([, clocks]) => clocks === floorOf(row));
-  return path(`M${x(floorOf(row))} ${laneTop(lane) + LANE}V${barTop(row) + BAR}`, "ink thin dots");
+  return lane > 1 ? nothing : path(`M${x(floorOf(row))} ${laneTop(lane) + LANE}V${barTop(row) + BAR}`, "ink thin dots");
 }
 
 /** The scale, as wide as the picture. @param {number} width @returns {Axis} */
@@ -119,21 +119,22 @@ function picture(state, set, { width, elapsed }) {
       const now = paper || row < step || rests ? Infinity : elapsed / PACE;
       const told = row && seen ? verdict(guess, now === Infinity ? time : 0) : "";
       return [
-        text(0, barTop(row) - TOP + WORDS, `${there ? look : look.replace("ink", "soft")} halo`, row ? `without ${ROWS[row]}` : "the kernel, measured"),
+        text(0, barTop(row) - TOP + WORDS, there ? look : look.replace("ink", "soft"), row ? `without ${ROWS[row]}` : "the kernel, measured"),
         seen ? drawBar(row, time, now, guess, x) : nothing,
         row && there && (held || guess)
           ? drawGuess(row, x(guess || START), held, seen && guess < Math.min(time, now))
           : nothing,
         held ? drawHeld(guess, x, barTop(row) + BAR - 8, look) : nothing,
-        told ? text(wide, barTop(row) - TOP + WORDS, `${look} halo end`, told) : nothing,
+        told ? text(wide, barTop(row) - TOP + WORDS, `${look} end`, told) : nothing,
       ];
     });
     const tracks = times.map((_, row) => {
       const begun = paper || row <= Math.max(step, waits);
       return begun ? rect(0, barTop(row), wide, BAR, "track") : nothing;
     });
+    const whole = times.map((_, row) => path(`M${x(times[0])} ${barTop(row) - OUT}v${BAR + 2 * OUT}`, "ink thin"));
     const hand = text(0, WORDS, look, "worked out, in clocks of a pair");
-    return [tracks, hand, drawFloor(paper ? 0 : step, x), drawWork(paper ? 0 : step, x), path(`M${x(times[0])} ${barTop(0)}V${HEIGHT}`, "ink thin"), rows];
+    return [tracks, hand, drawFloor(paper ? 0 : step, x), drawWork(paper ? 0 : step, x), whole, rows];
   };
   const place = { from: axis(width)(1), to: axis(width)(MOST), y: barTop(waits) + BAR / 2 };
   const change = (/** @type {number} */ guess) => set({ guesses: guessed.with(waits, guess).slice(1).join(" ") });

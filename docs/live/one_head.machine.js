@@ -19,7 +19,7 @@ const PLACES = padded(KEYS);
 // benches, its least and its most, and what it leaves to them first.
 export const HEIGHTS = /** @type {[number, number]} */ ([352, 426]);
 const [BESIDE, LEAST, MOST, BENCH] = [900, 408, 446, 520];
-const FLOOR = 15; // how high a block of a pile is
+const [FLOOR, PILE] = [15, 4.1]; // how high a block of a pile is, and how many fit below the tables’ names, with their count
 const GROUND_ALPHA = 0.2; // how much of its colour a number's ground has
 const READ_ALPHA = 0.42; // and while it's read
 const LEFT_ALPHA = 0.4; // how much is left to see of the registers of a program that has ended
@@ -44,14 +44,6 @@ const isOver = ({ step, second }) => isDone(step, PROGRAMS - 1) && second === 1;
 
 /** How many blocks are abreast: a wrong program loads a key up to twice. @param {Frame} now @param {Tensor} tensor */
 const abreastIn = ({ wrong }, tensor) => (wrong && tensor === "k" ? 2 : 1);
-/** How many blocks high the highest pile is, and in the end what is counted: the names of all tables are above it. @param {Frame} now */
-function lift(now) {
-  const high = (/** @type {Step} */ step) =>
-    Math.max(...TABLES.slice(0, 3).flatMap(([tensor]) =>
-      range(KEYS).map((row) => Math.ceil(visitors(step, tensor, row, DIM).length / abreastIn(now, tensor)))));
-  return high(now.before) + (high(now.step) - high(now.before)) * now.first + (isOver(now) ? 1.1 : 0);
-}
-
 /** Above memory there is room for its piles. @param {number} width @param {number} tall @param {number} open @param {boolean} paper */
 function layout(width, tall, open, paper) {
   const small = tall === HEIGHTS[0];
@@ -126,7 +118,7 @@ function drawTable(table, now, at) {
   const loads = range(numbers.length / DIM).map((row) => (stored ? [] : visitors(step, tensor, row, DIM)));
   const named = svg`<tspan class="strong ${look}">${letter}</tspan> ${word}`;
   return [
-    text(Math.max(x + (loads.length * width) / 2, 28), y - 12 - lift(now) * FLOOR, "middle cell soft", named),
+    text(Math.max(x + (loads.length * width) / 2, 28), y - 12 - PILE * FLOOR, "middle cell soft", named),
     loads.map((programs, row) => {
       const cell = inMemory(table, row * DIM);
       const empty = numbers[row * DIM] === null;
@@ -296,7 +288,7 @@ function drawWires({ step, second }, at) {
 export function draw(now, width, height, paper) {
   const at = layout(width, height, now.step.program, paper);
   return [
-    at.left ? text(0, 150, "small soft", "memory") : nothing,
+    at.left ? [text(0, 85, "small soft", "loaded by"), text(0, 150, "small soft", "memory")] : nothing,
     at.small ? nothing : text(0, at.held(paper ? 0 : now.step.program, "key", 0).y - 6, "small soft", "registers"),
     range(PROGRAMS).map((program) => drawBench(program, now, at, paper)),
     at.tables.map((table) => drawTable(table, now, at)),

@@ -8,7 +8,7 @@ const initial = { spicy: 1, smoky: 2.5 }; // the craving
 const TASTES = /** @type {("spicy" | "smoky")[]} */ (["spicy", "smoky"]);
 /** Of each jar: its name, its label and what's in it. @type {[string, number[], number[]][]} */
 const JARS = [["cayenne", [1, 0], [10, 0]], ["paprika", [0, 1], [0, 10]], ["chipotle", [1, 1], [5, 5]]];
-const [LEAST, MOST, STEP] = [-2, 3, 0.5]; // of a taste: what is below 0 is disliked
+const [LEAST, MOST, STEP, FINE] = [-2, 3, 0.5, 0.1]; // of a taste: what is below 0 is disliked; and as it's dragged
 const [KNOB, ROOM] = [10, 12]; // pixels: a knob’s radius, and what’s held around the plane
 const [JAR, SHELF, SCORE, SHARE, POUR, BOWL] = [26, 124, 158, 190, 200, 300]; // from a jar’s lid down to the bowl’s rim
 const [DEEP, LOW] = [62, 166]; // the bowl; how much lower all that is on a phone, where the craving is above it
@@ -89,21 +89,23 @@ function drawStream(x, top, into, rim, thick) {
 function pad(state, set, width) {
   const { left, foot, unit } = plane(width);
   const size = (MOST - LEAST) * unit + 2 * ROOM;
-  const near = (/** @type {number} */ pixels) => Math.min(MOST, Math.max(LEAST, LEAST + Math.round((pixels - ROOM) / unit / STEP) * STEP));
-  const point = (/** @type {MouseEvent} */ event) => {
+  const near = (/** @type {number} */ pixels, /** @type {number} */ step) =>
+    Math.min(MOST, Math.max(LEAST, Math.round((LEAST + (pixels - ROOM) / unit) / step) / Math.round(1 / step)));
+  const point = (/** @type {MouseEvent} */ event, step = STEP) => { // at rest it's at a half
     const box = /** @type {Element} */ (event.currentTarget).getBoundingClientRect();
-    set({ spicy: near(event.clientX - box.left), smoky: near(box.bottom - event.clientY) });
+    set({ spicy: near(event.clientX - box.left, step), smoky: near(box.bottom - event.clientY, step) });
   };
   const holds = (/** @type {PointerEvent} */ { pointerType, target }) => pointerType === "mouse" || /** @type {Element} */ (target).matches(".hold");
   const hold = (/** @type {PointerEvent} */ event) => holds(event) && /** @type {Element} */ (event.target).setPointerCapture(event.pointerId);
   const drag = (/** @type {PointerEvent} */ event) =>
-    holds(event) && /** @type {Element} */ (event.target).hasPointerCapture(event.pointerId) && point(event);
+    holds(event) && /** @type {Element} */ (event.target).hasPointerCapture(event.pointerId) && point(event, FINE);
+  const drop = (/** @type {PointerEvent} */ event) => holds(event) && point(event);
   const sliders = TASTES.map((taste) => {
     const change = (/** @type {Event} */ event) => set({ [taste]: Number(/** @type {HTMLInputElement} */ (event.target).value) });
     return html`<input type="range" class="hb-live__grip" aria-label=${`How ${taste}`} min=${LEAST} max=${MOST} step=${STEP} .value=${String(state[taste])} @input=${change}>`;
   });
   return html`<div class="hb-live__pad" style="left: ${left - ROOM}px; top: ${foot + ROOM - size}px; width: ${size}px; height: ${size}px"
-    @click=${point} @pointerdown=${hold} @pointermove=${drag}>${sliders}
+    @click=${(/** @type {MouseEvent} */ event) => point(event)} @pointerdown=${hold} @pointermove=${drag} @pointerup=${drop}>${sliders}
     <span class="hold" style="left: ${ROOM + (state.spicy - LEAST) * unit}px; bottom: ${ROOM + (state.smoky - LEAST) * unit}px"></span></div>`;
 }
 

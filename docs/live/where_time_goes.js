@@ -29,7 +29,7 @@ function drawPyTorch({ kernel, pytorch }, width) {
   const [each, gap, y] = [(width * pytorch) / kernel, width < NARROW ? 0.75 : 1.5, NAME + LOW / 2];
   const line = (/** @type {string} */ look, /** @type {number} */ count) =>
     svg`<path class="stroke ${look}" style="stroke-width: ${LOW}px; stroke-dasharray: ${each - gap} ${gap}" d="M0 ${y}H${count * each}" />`;
-  return [line("line", Math.round(kernel / pytorch)), line("ink", 1)];
+  return [line("line", kernel / pytorch), line("ink", 1)];
 }
 
 /** What’s asked, and of a guess what is on each side of the knob, or right of it where there’s no room. @param {number} guess @param {number} x @param {number} width */
@@ -89,7 +89,7 @@ function draw(state, width, paper) {
       text(known + 10, y + LANE / 2 + 6, "paper moves after", words, Number(shown)),
     ];
   });
-  const [x, anchor] = narrow ? [width - 8, "end"] : [width / 2, "middle"]; // beside the lanes' names
+  const [x, anchor] = narrow ? [width - 8, "end"] : [(known + 160 + width) / 2, "middle"]; // beside the lanes' names
   const named = (/** @type {string} */ name, /** @type {number} */ time) =>
     svg`${name} <tspan class="soft">${shown ? ms(time) : ""}</tspan>`;
   return [
@@ -131,7 +131,7 @@ function primary({ shown, guess }, set) {
 /** @param {State} state */
 function says(state) {
   const [{ memory, multiplying }, [guess, all]] = [times(state.l2), guessed(state)];
-  if (!state.shown) return guess ? `${guess} ms of ${all}? Let’s see.` : "Both give the same result, up to rounding.";
+  if (!state.shown) return guess ? `${guess} ms of ${all}? Let’s see.` : "Both compute the same attention. Drag into the bar: that’s your guess.";
   return `At full speed, memory takes ${Math.round(memory)} ms of ${all}, and meanwhile, multiplying ${Math.round(multiplying)}. What else is there?`;
 }
 

@@ -9,6 +9,7 @@ from kernels.bench.hardware import H200
 from scripts import records
 from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
+from scripts.chapters.first_kernel.figures.fewer_warps import by_hand, longest
 from scripts.chapters.first_kernel.figures.price_of_a_pair import clocks_of_a_pair
 from scripts.records import ROOT
 from tests.docs.page_text import DRAWINGS, drawing_text
@@ -64,15 +65,6 @@ def test_the_launch_and_the_chip_are_at_true_scale(drawing):
     assert running / size == pytest.approx(at_once / programs, abs=1e-4)
 
 
-@pytest.mark.parametrize("drawing", ["cube", "cube-wide"])
-def test_twice_the_words_are_four_squares_and_eight_cubes(drawing):
-    labels, drawn = drawing_text(f"first-kernel-{drawing}"), source(drawing)
-    assert f"{2**2} times" in labels and f"{2**3} times" in labels
-    small, large = dict.fromkeys(map(int, re.findall(r'd="M\d+ \d+h(\d+)v', drawn)))
-    fronts = [int(to) - int(x) for x, y, to in re.findall(r'd="M(\d+) (\d+)L(\d+) \2L', drawn)]
-    assert large == 2 * small and {*fronts} == {small, large}
-
-
 @pytest.mark.parametrize("drawing", ["flat-memory", "flat-memory-wide"])
 def test_the_drawn_memory_has_the_queries_one_after_another(drawing):
     labels, flat = drawing_text(f"first-kernel-{drawing}"), [number for query in worked.QUERIES for number in query]
@@ -104,9 +96,7 @@ def test_the_pages_have_what_the_units_work():
             rf"^\| {warps} \| {each} \| {warps} · {lsu // warps} = {lsu} \| 48 \+ \d+ = {alu:.0f} \| {issue[warps]} \|"
         )
         assert re.search(row, notes, re.M)
-        hand = by_hand(warps)
-        longest = max(hand, key=hand.get)
-        assert re.search(rf"^\| {warps}(, as before)? \| {longest} \| {hand[longest]:.0f} \| ", bottleneck, re.M)
+    assert [longest(warps)[0] for warps in (1, 2, 4, 8)] == ["ALU", "schedulers", "LSU", "LSU"]
 
 
 def test_no_pair_takes_less_than_its_busiest_unit():
@@ -138,13 +128,6 @@ def test_the_sums_are_busiest_in_short_texts_and_the_passes_in_long_ones():
     rows = plot.rows_with(records.table("what_limits", "clocks"), warps=worked.WARPS)
     busiest = {row["n"]: COLUMNS[max(COLUMNS, key=row.get)] for row in sorted(rows, key=lambda row: row["n"])}
     assert list(busiest.values()) == ["LSU", "LSU", "schedulers", "ALU", "ALU", "ALU"]
-
-
-def by_hand(warps):
-    """The clocks of a pair for which each unit is busy, worked out."""
-    (compiled,) = plot.rows_with(records.table("how_many_warps", "compiled"), n=worked.SHAPE[-1], warps=warps)
-    alu, lsu = worked.alu_clocks(warps), worked.load_store_clocks(warps)
-    return {"ALU": alu, "schedulers": compiled["all"] * warps / 4, "LSU": lsu}
 
 
 @pytest.mark.parametrize("warps", [1, 2, 4, 8])

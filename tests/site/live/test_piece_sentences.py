@@ -52,7 +52,7 @@ SENTENCES = [
     ("one_head", {"wrong": "true", "step": 17}, "it should be [6.33, 3.67]. And nothing crashed"),
     ("one_head", {"wrong": "true", "step": 18}, "writes [6.33, 3.67] instead of [5, 5]"),
     ("one_head", {"wrong": "true", "step": 19}, "nobody ever read its last key"),
-    ("where_time_goes", {}, "Both give the same result, up to rounding."),
+    ("where_time_goes", {}, "Both compute the same attention. Drag into the bar: that’s your guess."),
     ("where_time_goes", {"guess": 40}, "40 ms of 64? Let’s see."),
     ("where_time_goes", {"shown": "true"}, "At full speed, memory takes 8 ms of 64, and meanwhile, multiplying 1. What else is there?"),
     ("busy_units", {}, "Tap the one that you think is the fullest."),

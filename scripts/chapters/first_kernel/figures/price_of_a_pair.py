@@ -7,31 +7,33 @@ from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
 
 ALT = (
-    "The clocks of a pair against the words in a text. Two dashed lines, worked out: the sums' is level, and the "
-    "passes' rises straight and crosses it in a short text. The highlighted line, measured, is level at first, a "
-    "little above the sums, then bends and rises beside the passes."
+    "The clocks of a pair against the words in a text, both axes logarithmic. Two dashed lines, worked out: the sums' "
+    "is level, and the passes' rises and crosses it. The highlighted line, measured, is level at first, a little above "
+    "the sums, then bends and rises with the passes."
 )
 MEASURED = plot.Style("measured", "accent")
+TICKS = [64, 128, 256, 512, 1024]
 
 
 def figure() -> go.Figure:
     clocks = clocks_of_a_pair()
     words = list(clocks)
-    ends = [words[0], words[-1]]
-    sums = worked.load_store_clocks(worked.WARPS)
-    passes = [worked.alu_clocks(worked.WARPS, n) for n in ends]
+    sums = [worked.load_store_clocks(worked.WARPS)] * len(words)
+    passes = [worked.alu_clocks(worked.WARPS, n) for n in words]
     fig = go.Figure()
-    for name, ys in (("sums", [sums, sums]), ("passes", passes)):
-        line = plot.Style(name, predicted=True).scatter("%{name}, by hand: %{y:.0f} clocks", "lines", named="end")
-        fig.add_scatter(x=ends, y=ys, **line)
-    texts = [f"<b>{each:.0f}</b>" if n >= worked.SHAPE[-1] else "" for n, each in clocks.items()]
+    for name, ys in (("sums, worked out", sums), ("passes, worked out", passes)):
+        line = plot.Style(name, predicted=True).scatter("%{x:,} words, %{name}: %{y:.0f} clocks", "lines", named=None)
+        fig.add_scatter(x=words, y=ys, **line)
     look = MEASURED.scatter("%{x:,} words: %{y:.0f} clocks", "lines+markers+text", 10, named=None)
+    texts = [f"<b>{each:.0f}</b>" for each in clocks.values()]
     fig.add_scatter(x=words, y=list(clocks.values()), text=texts, textposition="top left", **look)
+    plot.add_text(fig, [words[-1]], [0.92 * sums[-1]], ["sums, worked out"], "soft", textposition="bottom left")
+    plot.add_text(fig, [words[-3]], [0.92 * passes[-3]], ["passes, worked out"], "soft", textposition="bottom right")
     axes = {
-        "xaxis": {"tickvals": words[1:2] + words[3:], "title": "words in a text", "tickformat": ","},
-        "yaxis": {"rangemode": "tozero", "title": "clocks of an SM, for a pair"},
+        "xaxis": plot.log_axis("words in a text", words),
+        "yaxis": plot.log_axis("clocks of an SM, for a pair", TICKS),
     }
-    return plot.finish(fig, 320, **axes)
+    return plot.finish(fig, 340, **axes)
 
 
 def clocks_of_a_pair() -> dict[int, float]:
