@@ -7,7 +7,7 @@ from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
 
 ALT = (
-    "Four bars, for programs of one warp, of two, of four and of eight, each longer than the one above. In each a "
+    "Four bars, for programs of one warp, of two, of four and of eight, from the top down. In each a "
     "hollow bar, what its busiest unit takes by hand, ends shortly before it: the ALU's with one warp, the schedulers' "
     "with two, the LSU's with four and with eight."
 )
