@@ -8,8 +8,13 @@ import { path, rect, stage, text } from "./strokes.js";
 const initial = { step: 0, guesses: "0 0 0", whole: 124, passes: 124, sums: 67, both: 20 };
 const ROWS = ["nothing", "the passes", "the sums", "both"]; // what's left out
 const LAST = ROWS.length - 1;
-/** What the units do, by hand, and the rows in which it's left out. @type {[string, number, number[]][]} */
-const WORK = [["sums, loads", 96, [2, 3]], ["passes, loops", 68, [1, 3]], ["loads from L2", 16, []], ["products", 2, []]];
+/** What the units do, by hand: all of it, the rows in which a part is left out, and what's left there. @type {{ all: [string, number], rows: number[], left: [string, number] }[]} */
+const WORK = [
+  { all: ["sums, loads", 96], rows: [2, 3], left: ["loads", 8] },
+  { all: ["passes, loops", 68], rows: [1, 3], left: ["loops", 20] },
+  { all: ["loads from L2", 16], rows: [], left: ["", 0] },
+  { all: ["products", 2], rows: [], left: ["", 0] },
+];
 const [MOST, NEAR] = [150, 4]; // clocks: of the scale, and by which a guess may miss and still be close
 const [LANE, GAP, INSIDE] = [18, 5, 10]; // pixels: of what a unit does, to the next, and of its words from its edge
 const LANES_TOP = 24; // below their name
@@ -37,26 +42,27 @@ const laneTop = (lane) => LANES_TOP + lane * (LANE + GAP) + 1;
 /** The top of a row's bar. @param {number} row */
 const barTop = (row) => ROWS_TOP + row * ROW + TOP;
 
-/** The longest work of a row, which it can't beat. @param {number} row */
-const floorOf = (row) => Math.max(...WORK.map(([, clocks, leftOut]) => (leftOut.includes(row) ? 0 : clocks)));
+/** What each unit does in a row. @param {number} row */
+const workOf = (row) => WORK.map(({ all, rows, left }) => (rows.includes(row) ? left : all));
+/** The longest of it, which the row can't beat. @param {number} row */
+const floorOf = (row) => Math.max(...workOf(row).map(([, clocks]) => clocks));
 
-/** What the units do by hand, one below the other, and without what's left out. @param {number} row @param {Axis} x */
+/** What the units do by hand, one below the other, and what's left out as dashes. @param {number} row @param {Axis} x */
 function drawWork(row, x) {
-  return WORK.map(([name, clocks, leftOut], i) => {
-    const [y, end] = [laneTop(i), x(clocks)];
-    const [out, within] = [leftOut.includes(row), clocks > 50];
-    const words = svg`${name} <tspan class="strong">${out ? "" : clocks}</tspan>`;
+  return workOf(row).map(([name, clocks], i) => {
+    const [y, { all, rows }] = [laneTop(i), WORK[i]];
     return [
-      rect(1, y, end - 1, LANE, out ? "line hollow dashes" : "ink hollow"),
-      text(within ? INSIDE : end + INSIDE, y + LANE - 4, `small ${out ? "soft" : "ink"}`, words),
+      rows.includes(row) ? rect(1, y, x(all[1]) - 1, LANE, "line hollow dashes") : nothing,
+      rect(1, y, x(clocks) - 1, LANE, "ink hollow"),
+      text(clocks > 50 ? INSIDE : x(clocks) + INSIDE, y + LANE - 4, "small ink", svg`${name} <tspan class="strong">${clocks}</tspan>`),
     ];
   });
 }
 
 /** From the longest work of a row down to its bar, where it meets no words. @param {number} row @param {Axis} x */
 function drawFloor(row, x) {
-  const lane = WORK.findIndex(([, clocks]) => clocks === floorOf(row));
-  return lane > 1 ? nothing : path(`M${x(floorOf(row))} ${laneTop(lane) + LANE}V${barTop(row) + BAR}`, "ink thin dots");
+  const lane = workOf(row).findIndex(([, clocks]) => clocks === floorOf(row));
+  return row === LAST ? nothing : path(`M${x(floorOf(row))} ${laneTop(lane) + LANE}V${barTop(row) + BAR}`, "ink thin dots");
 }
 
 /** The scale, as wide as the picture. @param {number} width @returns {Axis} */
@@ -141,7 +147,7 @@ function picture(state, set, { width, elapsed }) {
   const name = `Your guess, in clocks, with ${ROWS[waits]} left out`;
   const hold = grip(name, guessed[waits] || START, change, { min: 1, max: MOST }, place);
   const known = times.slice(0, rests ? step + 1 : step).map((time, row) => `${time} with ${ROWS[row]} left out`);
-  const work = WORK.map(([name, clocks]) => `${name} ${clocks}`).join(", ");
+  const work = workOf(0).map(([name, clocks]) => `${name} ${clocks}`).join(", ");
   const label = `Clocks of a pair. What it takes by hand: ${work}. Measured: ${known.join(", ")}.`;
   return html`<div class="hb-live__grips">${stage(width, label, draw, [HEIGHT, HEIGHT])}
     ${width && waits ? hold : nothing}</div>`;

@@ -159,9 +159,9 @@ def test_the_drawn_sum_has_the_instructions_that_are_counted():
 
 
 def test_the_drawn_pass_is_counted_as_by_hand():
-    lines, each, at_once, clocks = map(int, re.findall(r" (\d+)", drawing_text("first-kernel-pass"))[-4:])
+    lines, each, all_of_them = map(int, re.findall(r" (\d+)", drawing_text("first-kernel-pass"))[-3:])
     assert lines * worked.LANES == worked.SHAPE[-1] and each == worked.PLACE_INSTRUCTIONS
-    assert at_once == worked.ALU_PER_CLOCK and clocks == lines * each / at_once == worked.alu_clocks(0) / 2
+    assert all_of_them == lines * each == worked.alu_clocks(0) * worked.ALU_PER_CLOCK / 2
     assert (source("pass").count("v128"), source("pass").count("h256")) == (worked.LANES - 1, lines - 1)
 
 
@@ -171,13 +171,14 @@ def test_the_page_has_what_each_unit_takes():
     l2_bytes = worked.bytes_in_a_clock(1e12 * l2["speed"])
     a_pass = worked.SHAPE[-1] // worked.LANES * worked.PLACE_INSTRUCTIONS
     alu, lsu = worked.alu_clocks(warps), worked.load_store_clocks(warps)
-    assert f"a pass is {worked.SHAPE[-1] // worked.LANES} · {worked.PLACE_INSTRUCTIONS} = {a_pass} instr" in text
+    assert f"a pass takes {worked.SHAPE[-1] // worked.LANES} · {worked.PLACE_INSTRUCTIONS} = {a_pass}." in text
+    assert f"a sum takes {warps} · {across} = {warps * across} instructions" in text
     rows = [
         f"{worked.PAIR_FLOP} | {worked.FP32_FLOP_PER_CLOCK} | {worked.FP32_CLOCKS}",
         f"{worked.PAIR_BYTES} | [{l2_bytes:.0f}](../../snippets/l2_speed.ipynb) | {worked.PAIR_BYTES / l2_bytes:.0f}",
-        f"2 · {a_pass}; loops, {warps} · {worked.LOOP_INSTRUCTIONS} "
+        f"2 · {a_pass}; loops and addresses, {warps * worked.LOOP_INSTRUCTIONS} "
         f"| {alu * worked.ALU_PER_CLOCK:.0f} | {worked.ALU_PER_CLOCK} | **{alu:.0f}**",
-        f"2 · {warps} · {across}; loads, {warps} · 2 | {lsu} | 1 | **{lsu}**",
+        f"2 · {warps * across}; loads, {warps * 2} | {lsu} | 1 | **{lsu}**",
     ]
     assert all(f"{row} |\n" in text for row in rows)
     assert 2 * a_pass + warps * worked.LOOP_INSTRUCTIONS == alu * worked.ALU_PER_CLOCK

@@ -8,7 +8,7 @@ from scripts.chapters.first_kernel import worked
 
 ALT = (
     "Four bars, for programs of one warp, of two, of four and of eight, from the top down. In each a "
-    "hollow bar, what its busiest unit takes by hand, ends shortly before it: the ALU's with one warp, the schedulers' "
+    "hollow bar, what its busiest unit takes by hand, ends before it does: the ALU's with one warp, the schedulers' "
     "with two, the LSU's with four and with eight."
 )
 WARPS = (1, 2, 4, 8)

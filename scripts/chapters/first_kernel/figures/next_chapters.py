@@ -8,13 +8,14 @@ from scripts.chapters.prefill_speed import N
 
 ALT = (
     "Bars of times, each on a track that ends where this chapter's kernel does. Its own bar fills the track. That of "
-    "the next chapter, which takes blocks of keys, fills a part of it. The two below, of FlashAttention and of cuDNN, "
-    "look like lines."
+    "the next chapter, which takes blocks of keys, fills a part of it. The three below, of PyTorch, of FlashAttention "
+    "and of cuDNN, look like lines."
 )
 THIS = "5 · one key"
 RUNGS = {  # form -> its chapter, and its name
     "one_key_attention": THIS,
     "key_blocks_attention": "6 · 32 keys",
+    "attention": "PyTorch, three lines",
     "flash_attention": "8 · many queries",
     "sdpa_cudnn": "9 · cuDNN",
 }
@@ -33,7 +34,7 @@ def figure() -> go.Figure:
         bars = plot.Style("", role).bars("%{y}: %{x:.3g} ms", "value")
         fig.add_bar(x=list(some.values()), y=list(some), text=texts, **bars)
     axes = {"xaxis": {"range": [0, 1.001 * times[THIS]], "visible": False}, "yaxis": plot.name_axis()}
-    return plot.finish(fig, 150, barmode="overlay", bargap=0.3, margin={"b": 4, "r": 2}, **axes)
+    return plot.finish(fig, 180, barmode="overlay", bargap=0.3, margin={"b": 4, "r": 2}, **axes)
 
 
 def in_digits(milliseconds: float) -> str:
