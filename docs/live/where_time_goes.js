@@ -8,7 +8,7 @@ import { path, rect, stage, text } from "./strokes.js";
 // In milliseconds and TB/s, as measured; guess: in milliseconds, 0 before there is one; shown: whether the suspects are.
 const initial = { kernel: 63.9, pytorch: 0.545, l2: 8.47, guess: 0, shown: false };
 const [LANE, GAP, GUESS, KNOB] = [26, 9, 28, 10]; // the kernel's bar has two lanes, this around them, and below a guess; a knob's radius
-const [LOW, HIGH] = [56, 2 * LANE + 3 * GAP + GUESS]; // of PyTorch's bar, and of the kernel's
+const [LOW, HIGH, MARK] = [56, 2 * LANE + 3 * GAP + GUESS, 10]; // of PyTorch's bar, of the kernel's, and of a mark where PyTorch's would end
 const [NAME, TOP] = [28, 28 + LOW + 20 + 28]; // where each bar begins, below its name
 const MIDDLE = TOP + HIGH / 2;
 const HEIGHT = TOP + HIGH + 2;
@@ -18,18 +18,17 @@ const NARROW = 600; // below which a question takes two lines
 /** @typedef {typeof initial} State */
 
 const ms = (/** @type {number} */ time) => `${time < 1 ? time.toFixed(3) : Math.round(time)} ms`;
-/** The guess, of so many milliseconds, and where the knob is: until there’s a guess, at the left. @param {State} state */
+/** The guess, of so many milliseconds, and where it's held: until there’s a guess, at the left. @param {State} state */
 function guessed({ guess, kernel }) {
   const all = Math.round(kernel);
   return [requireInteger("Guess", guess, 0, all), all, guess || 1];
 }
 
-/** PyTorch's bar, and as many more as fit, end to end. @param {State} state @param {number} width */
+/** PyTorch's bar, and marks for as many more as fit, end to end. @param {State} state @param {number} width */
 function drawPyTorch({ kernel, pytorch }, width) {
-  const [each, gap, y] = [(width * pytorch) / kernel, width < NARROW ? 0.75 : 1.5, NAME + LOW / 2];
-  const line = (/** @type {string} */ look, /** @type {number} */ count) =>
-    svg`<path class="stroke ${look}" style="stroke-width: ${LOW}px; stroke-dasharray: ${each - gap} ${gap}" d="M0 ${y}H${count * each}" />`;
-  return [line("line", kernel / pytorch), line("ink", 1)];
+  const [each, foot] = [(width * pytorch) / kernel, NAME + LOW];
+  const marks = svg`<path class="stroke soft" style="stroke-width: ${MARK}px; stroke-dasharray: 1 ${each - 1}" d="M0 ${foot - MARK / 2}H${width}" />`;
+  return [marks, rect(0, NAME, each, LOW, "ink")];
 }
 
 /** What’s asked, and of a guess what is on each side of the knob, or right of it where there’s no room. @param {number} guess @param {number} x @param {number} width */
@@ -76,17 +75,17 @@ function draw(state, width, paper) {
   const [scale, narrow, shown] = [width / kernel, width < NARROW, paper || state.shown];
   const [guess, all, held] = guessed(state);
   const { from, to } = rail(width);
-  const end = from + ((held - 1) / (all - 1)) * (to - from);
   const filled = Object.entries(times(l2));
   const known = Math.max(...filled.map(([, time]) => time * scale));
-  const split = Math.min(guess * scale, width);
-  const start = shown ? known : split; // of what isn’t explained
+  const end = from + ((held - 1) / (all - 1)) * (to - from); // where it's held
+  const split = guess === all ? width : end; // a guess of all leaves nothing
+  const start = shown ? known : guess ? split : 0; // of what isn’t explained
   const lanes = filled.map(([name, time], lane) => {
-    const y = TOP + GAP + lane * (LANE + GAP);
+    const y = TOP + lane * (LANE + GAP + GAP / 2);
     const words = svg`${NAMES[name]} <tspan class="strong">${ms(time)}</tspan>`;
     return [
-      rect(EDGE, y, shown ? time * scale - EDGE : 0, LANE, "ink hollow moves", Number(shown)),
-      text(known + 10, y + LANE / 2 + 6, "paper moves after", words, Number(shown)),
+      rect(EDGE, y + EDGE, shown ? time * scale - EDGE : 0, LANE + GAP, "ink hollow moves", Number(shown)),
+      text(known + 10, y + (LANE + GAP) / 2 + 7, "paper moves after", words, Number(shown)),
     ];
   });
   const [x, anchor] = narrow ? [width - 8, "end"] : [(known + 160 + width) / 2, "middle"]; // beside the lanes' names
@@ -97,7 +96,7 @@ function draw(state, width, paper) {
     drawPyTorch(state, width),
     text(0, TOP - 12, "ink", named("this kernel", kernel)),
     text(width, TOP - 12, "ink factor end", `${Math.round(kernel / pytorch)} times as long`),
-    rect(EDGE, TOP + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "ink empty"),
+    rect(EDGE, TOP + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, shown ? "paper" : "ink empty"),
     rect(start, TOP, width - start, HIGH, `violet ${shown ? "moves verdict" : ""}`),
     text(x, MIDDLE - GUESS / 2 + (narrow ? 9 : 12), `riddle paper moves after ${anchor}`, "What else?", Number(shown)),
     lanes,
@@ -106,7 +105,7 @@ function draw(state, width, paper) {
       drawQuestion(guess, end, width),
       svg`<circle class="ink knob" cx=${end} cy=${MIDDLE} r=${KNOB} />`,
     ],
-    shown && guess && !paper ? drawGuess(Math.min(split, width - EDGE), guess, missed(guess, times(l2)), known, width) : nothing,
+    shown && guess && !paper ? drawGuess(Math.min(guess * scale, width - EDGE), guess, missed(guess, times(l2)), known, width) : nothing,
   ];
 }
 

@@ -31,8 +31,8 @@ def figure() -> go.Figure:
     plot.add_text(fig, [words[-1]], [BELOW["sums"]], ["sums, worked out"], "soft", textposition="bottom left")
     plot.add_text(fig, [words[-3]], [BELOW["passes"]], ["passes, worked out"], "soft", textposition="bottom right")
     axes = {
-        "xaxis": plot.log_axis("words in a text", words),
-        "yaxis": plot.log_axis("clocks of an SM, for a pair", TICKS),
+        "xaxis": plot.log_axis("words in a text", words, words),
+        "yaxis": plot.log_axis("clocks of an SM, for a pair", TICKS, TICKS),
     }
     return plot.finish(fig, 340, **axes)
 
