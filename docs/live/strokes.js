@@ -23,13 +23,11 @@ export const path = (/** @type {string} */ d, /** @type {string} */ look, opacit
  * @param {number} width @param {string} label what it shows, in words
  * @param {(width: number, height: number, paper: boolean) => unknown} draw @param {[number, number]} heights on a
  *   phone, and on anything wider
- * @param {number} [maxWidth] how wide it gets where something stands beside it
  */
-export function stage(width, label, draw, [low, high], maxWidth = Infinity) {
+export function stage(width, label, draw, [low, high]) {
   const drawn = (/** @type {number} */ room, /** @type {string} */ name) => {
-    const [wide, tall] =
-      room < 600 ? [room, low] : [Math.min(room, maxWidth), name === "printed" ? Math.min(400, high) : high];
-    return html`<svg class="stage ${name}" style="height: ${tall}px" viewBox="0 0 ${wide} ${tall}" role="img" aria-label=${label}>${draw(wide, tall, name === "printed")}</svg>`;
+    const tall = room < 600 ? low : name === "printed" ? Math.min(400, high) : high;
+    return html`<svg class="stage ${name}" style="height: ${tall}px" viewBox="0 0 ${room} ${tall}" role="img" aria-label=${label}>${draw(room, tall, name === "printed")}</svg>`;
   };
   return html`${width ? drawn(width, "") : [drawn(NARROW, "narrow"), drawn(WIDE, "wide")]}${drawn(PAPER, "printed")}`;
 }
