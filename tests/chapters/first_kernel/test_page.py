@@ -180,15 +180,19 @@ def test_the_page_has_what_each_unit_takes():
     a_pass = worked.SHAPE[-1] // worked.LANES * worked.PLACE_INSTRUCTIONS
     alu, lsu = worked.alu_clocks(warps), worked.load_store_clocks(warps)
     assert f"a pass takes {worked.SHAPE[-1] // worked.LANES} · {worked.PLACE_INSTRUCTIONS} = {a_pass}." in text
-    assert f"a sum takes {warps} · {across} = {warps * across} instructions" in text
-    rows = [
-        f"{worked.PAIR_FLOP} | {worked.FP32_FLOP_PER_CLOCK} | {worked.FP32_CLOCKS}",
-        f"{worked.PAIR_BYTES} | [{l2_bytes:.0f}](../../snippets/l2_speed.ipynb) | {worked.PAIR_BYTES / l2_bytes:.0f}",
-        f"2 · {a_pass}; loops and addresses, {warps * worked.LOOP_INSTRUCTIONS} "
-        f"| {alu * worked.ALU_PER_CLOCK:.0f} | {worked.ALU_PER_CLOCK} | **{alu:.0f}**",
-        f"2 · {warps * across}; loads, {warps * 2} | {lsu} | 1 | **{lsu}**",
-    ]
-    assert all(f"{row} |\n" in text for row in rows)
+    assert f"to hand numbers on, a sum takes {warps} · {across} = {warps * across} instructions" in text
+    flop, loops = worked.FP32_FLOP_PER_CLOCK, worked.LOOP_INSTRUCTIONS
+    for counted in (
+        f"[{flop} in a clock](#references): {worked.PAIR_FLOP} / {flop} = **{worked.FP32_CLOCKS}**",
+        f"[{l2_bytes:.0f} bytes in a clock](../../snippets/l2_speed.ipynb): "
+        f"{worked.PAIR_BYTES} / {l2_bytes:.0f} = **{worked.PAIR_BYTES / l2_bytes:.0f}**",
+        f"passes of {a_pass} instructions, and {warps * loops} for loops and addresses, {loops} in each warp. "
+        f"It starts {worked.ALU_PER_CLOCK} in a clock: {alu * worked.ALU_PER_CLOCK:.0f} / {worked.ALU_PER_CLOCK} "
+        f"= **{alu:.0f}**",
+        f"two sums of {warps * across} instructions, and {warps * 2} for loads, 2 in each warp. "
+        f"It starts one in a clock: **{lsu}**",
+    ):
+        assert counted in text
     assert 2 * a_pass + warps * worked.LOOP_INSTRUCTIONS == alu * worked.ALU_PER_CLOCK
     assert 2 * warps * across + warps * 2 == lsu
     assert f"But {alu:.0f} and {lsu} are {alu + lsu:.0f} clocks" in text
