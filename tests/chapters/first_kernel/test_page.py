@@ -186,7 +186,8 @@ def test_the_page_has_what_each_unit_takes():
         f"[{flop} in a clock](#references): {worked.PAIR_FLOP} / {flop} = **{worked.FP32_CLOCKS}**",
         f"[{l2_bytes:.0f} bytes in a clock](../../snippets/l2_speed.ipynb): "
         f"{worked.PAIR_BYTES} / {l2_bytes:.0f} = **{worked.PAIR_BYTES / l2_bytes:.0f}**",
-        f"passes of {a_pass} instructions, and {warps * loops} for loops and addresses, {loops} in each warp. "
+        f"passes of {a_pass} instructions, and {warps * loops} for loops and addresses, "
+        f"[{loops} in each warp](bottleneck.md#two-ways-to-find-it). "
         f"It starts {worked.ALU_PER_CLOCK} in a clock: {alu * worked.ALU_PER_CLOCK:.0f} / {worked.ALU_PER_CLOCK} "
         f"= **{alu:.0f}**",
         f"two sums of {warps * across} instructions, and {warps * 2} for loads, 2 in each warp. "
@@ -195,6 +196,9 @@ def test_the_page_has_what_each_unit_takes():
         assert counted in text
     assert 2 * a_pass + warps * worked.LOOP_INSTRUCTIONS == alu * worked.ALU_PER_CLOCK
     assert 2 * warps * across + warps * 2 == lsu
+    one_alu, one_lsu = worked.alu_clocks(1), worked.load_store_clocks(1)
+    assert f"2 · {worked.SUM_STEPS[0]} + 2 = {one_lsu} clocks" in text
+    assert f"(2 · {a_pass} + {loops}) / {worked.ALU_PER_CLOCK} = {one_alu:.0f}." in text
     assert f"But {alu:.0f} and {lsu} are {alu + lsu:.0f} clocks" in text
 
 
