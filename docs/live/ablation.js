@@ -4,8 +4,9 @@ import { html, nothing, svg } from "lit-html";
 import { grip, parseNumbers } from "./controls.js";
 import { path, rect, stage, text } from "./strokes.js";
 
-// In clocks of a pair: the guesses of all rows but the first, 0 where there's none, and what was measured without a part.
-const initial = { step: 0, guesses: "0 0 0", whole: 124, passes: 124, sums: 67, both: 20 };
+// In clocks of a pair: the guesses of all rows but the first, 0 where there's none, and what was measured without a part;
+// and the time of the whole kernel, in milliseconds.
+const initial = { step: 0, guesses: "0 0 0", whole: 124, passes: 124, sums: 67, both: 20, time: 64 };
 const ROWS = ["nothing", "the passes", "the sums", "both"]; // what's left out
 const LAST = ROWS.length - 1;
 /** What the units do, by hand: all of it, the rows in which a part is left out, and what's left there. @type {{ all: [string, number], rows: number[], left: [string, number] }[]} */
@@ -125,7 +126,7 @@ function picture(state, set, { width, elapsed }) {
       const now = paper || row < step || rests ? Infinity : elapsed / PACE;
       const told = row && seen ? verdict(guess, now === Infinity ? time : 0) : "";
       return [
-        text(0, barTop(row) - TOP + WORDS, there ? look : look.replace("ink", "soft"), row ? `without ${ROWS[row]}` : "the kernel, measured"),
+        text(0, barTop(row) - TOP + WORDS, there ? look : look.replace("ink", "soft"), row ? `without ${ROWS[row]}` : `the kernel, measured: our ${state.time} ms`),
         seen ? drawBar(row, time, now, guess, x) : nothing,
         row && there && (held || guess)
           ? drawGuess(row, x(guess || START), held, seen && guess < Math.min(time, now))
