@@ -126,7 +126,7 @@ function picture(state, set, { width, elapsed }) {
       const now = paper || row < step || rests ? Infinity : elapsed / PACE;
       const told = row && seen ? verdict(guess, now === Infinity ? time : 0) : "";
       return [
-        text(0, barTop(row) - TOP + WORDS, there ? look : look.replace("ink", "soft"), row ? `without ${ROWS[row]}` : `the kernel, measured: our ${state.time} ms`),
+        text(0, barTop(row) - TOP + WORDS, there ? look : look.replace("ink", "soft"), row ? `without ${ROWS[row]}` : `measured: our ${state.time} ms`),
         seen ? drawBar(row, time, now, guess, x) : nothing,
         row && there && (held || guess)
           ? drawGuess(row, x(guess || START), held, seen && guess < Math.min(time, now))
