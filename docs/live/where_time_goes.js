@@ -1,5 +1,5 @@
-// The time of a kernel as a bar, with as many of PyTorch's above it as fit: the reader drags how much of it two suspects
-// explain, and then sees how little it is.
+// The time of a kernel as a bar, with PyTorch's above it, and marks for as many as fit: the reader drags how much of it two
+// suspects explain, and then sees how little it is.
 import { html, nothing, svg } from "lit-html";
 import { NAMES, times } from "./where_time_goes.model.js";
 import { grip, requireInteger } from "./controls.js";
@@ -7,8 +7,8 @@ import { path, rect, stage, text } from "./strokes.js";
 
 // In milliseconds and TB/s, as measured; guess: in milliseconds, 0 before there is one; shown: whether the suspects are.
 const initial = { kernel: 63.9, pytorch: 0.545, l2: 8.47, guess: 0, shown: false };
-const [LANE, GAP, GUESS, KNOB] = [26, 9, 28, 10]; // the kernel's bar has two lanes, this around them, and below a guess; a knob's radius
-const [LOW, HIGH, MARK] = [56, 2 * LANE + 3 * GAP + GUESS, 10]; // of PyTorch's bar, of the kernel's, and of a mark where PyTorch's would end
+const [LANE, GAP, GUESS, KNOB] = [35, 4.5, 28, 10]; // the kernel's bar has two lanes, this below each, and then a guess; a knob's radius
+const [LOW, HIGH, MARK] = [56, 2 * (LANE + GAP) + GUESS, 10]; // of PyTorch's bar, of the kernel's, and of a mark where PyTorch's would end
 const [NAME, TOP] = [28, 28 + LOW + 20 + 28]; // where each bar begins, below its name
 const MIDDLE = TOP + HIGH / 2;
 const HEIGHT = TOP + HIGH + 2;
@@ -81,11 +81,11 @@ function draw(state, width, paper) {
   const split = guess === all ? width : end; // a guess of all leaves nothing
   const start = shown ? known : guess ? split : 0; // of what isn’t explained
   const lanes = filled.map(([name, time], lane) => {
-    const y = TOP + lane * (LANE + GAP + GAP / 2);
+    const y = TOP + lane * (LANE + GAP);
     const words = svg`${NAMES[name]} <tspan class="strong">${ms(time)}</tspan>`;
     return [
-      rect(EDGE, y + EDGE, shown ? time * scale - EDGE : 0, LANE + GAP, "ink hollow moves", Number(shown)),
-      text(known + 10, y + (LANE + GAP) / 2 + 7, "paper moves after", words, Number(shown)),
+      rect(EDGE, y + EDGE, shown ? time * scale - EDGE : 0, LANE, "ink hollow moves", Number(shown)),
+      text(known + 10, y + LANE / 2 + 7, "paper moves after", words, Number(shown)),
     ];
   });
   const [x, anchor] = narrow ? [width - 8, "end"] : [(known + 160 + width) / 2, "middle"]; // beside the lanes' names

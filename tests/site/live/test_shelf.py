@@ -90,7 +90,10 @@ def test_the_craving_follows_the_mouse_and_a_finger_and_the_page_stays(visit, to
         page.mouse.move(box["x"] + 20, box["y"] + 20)
         page.mouse.down()
         page.mouse.move(x + 400, y)  # beyond the edge
-        page.mouse.move(x, y)
+        page.mouse.move(x + 8, y - 8)
+        held = piece.locator("svg.stage:visible text.query.strong").text_content()
+        assert held == "[2.3, 1.3]", "it glides, and comes to rest at a half"
+        page.mouse.move(x + 4, y - 4)
         page.mouse.up()
         page.mouse.move(box["x"] + 20, box["y"] + 20)  # let go
     assert [each.input_value() for each in piece.get_by_role("slider").all()] == ["2", "1"]

@@ -63,7 +63,7 @@ def touches_many_segments(accesses: list[Access], case: Case) -> str:
         worst = own_accesses[int(np.argmax(segment_counts))]
         numbers = int((worst.places >= 0).sum())
         least = -(-numbers * size // SEGMENT)
-        advice = f"Read {format_heading(heading(headings.COALESCING))}"
+        advice = f"Read {format_heading(heading(headings.ONE_HEAD))}"
         if max(segment_counts) <= TOLERATED * least:
             return (
                 f"the numbers are right, but {name} is {table.numel() * size // SEGMENT} segments of {SEGMENT} bytes "
@@ -175,7 +175,7 @@ TRANSPOSE_MISTAKES = (
     Mistake(
         "tiles-in-place",
         "Each tile is turned, but stays where it was: the second from the left belongs second from the top.",
-        headings.COALESCING,
+        headings.ONE_HEAD,
         tiles_in_place,
     ),
     Mistake(
