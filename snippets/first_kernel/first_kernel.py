@@ -32,7 +32,8 @@ for number, query in enumerate(queries):  # load
 
     maximum = max(scores)  # normalize
     exponentials = [exp(score - maximum) for score in scores]
-    weights = [exponential / sum(exponentials) for exponential in exponentials]
+    total = sum(exponentials)
+    weights = [exponential / total for exponential in exponentials]
 
     output = [0.0, 0.0]
     for weight, value in zip(weights, values, strict=True):  # blend
