@@ -140,7 +140,7 @@ function picture(state, set, { width, elapsed }) {
       return begun ? rect(0, barTop(row), wide, BAR, "track") : nothing;
     });
     const whole = times.map((_, row) => path(`M${x(times[0])} ${barTop(row) - OUT}v${BAR + 2 * OUT}`, "ink thin"));
-    const hand = text(0, WORDS, look, "worked out, in clocks of a pair");
+    const hand = text(0, WORDS, look, "worked out: a pair’s clocks, at least");
     return [tracks, hand, drawFloor(paper ? 0 : step, x), drawWork(paper ? 0 : step, x), whole, rows];
   };
   const place = { from: axis(width)(1), to: axis(width)(MOST), y: barTop(waits) + BAR / 2 };
@@ -161,7 +161,7 @@ function says(state) {
     `A pair takes ${all} clocks. How many without the passes? Guess, then run.`,
     `${passes}: nothing’s won, because the sums take as long as before. And without the sums? Guess, then run.`,
     `${sums}: now the passes are the longest, and we see them. And without both? Guess, then run.`,
-    `${both}: loads and loops are left. So the sums are the rice, and the passes the sauce.`,
+    `${both}: loads and loops are left (as counted, but that’s luck). So the sums are the rice, and the passes the sauce.`,
   ][state.step];
 }
 

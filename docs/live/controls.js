@@ -111,6 +111,7 @@ const onSlide = (change) => (/** @type {Event} */ event) => {
   if (event instanceof PointerEvent) {
     const { type, clientX: x, pointerType } = event;
     if (type === "pointerdown" && pointerType === "touch") touches.set(slider, { x, value: slider.value });
+    if (!finger && type === "pointerup") change(Number(slider.value)); // held and let go where it was: a choice, too
     if (!finger || (type === "pointermove" && Math.abs(x - finger.x) < 4)) return;
     touches.delete(slider);
     if (type === "pointercancel") slider.value = finger.value;

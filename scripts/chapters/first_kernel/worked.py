@@ -25,6 +25,7 @@ BYTES = 2  # of a number
 SUM_STEPS = (5, 2, 2, 2)  # a warp's instructions: shuffles, shared memory, shuffles of four sums, shared memory
 PLACE_INSTRUCTIONS, LOOP_INSTRUCTIONS = 3, 10  # for the ALU: for each place of the row; of a warp's loops and addresses
 ALU_PER_CLOCK = 2  # instructions that it starts
+SCHEDULERS = 4  # of an SM, each starts one instruction in a clock
 HEAD_DIM, FP32_FLOP_PER_CLOCK = 128, 256  # of a key or a value; in a clock and SM, of the FP32 units
 PAIR_FLOP = 4 * HEAD_DIM  # each number of key and value is multiplied and added
 PAIR_BYTES = 2 * HEAD_DIM * BYTES  # of a key and a value

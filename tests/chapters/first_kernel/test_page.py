@@ -10,6 +10,7 @@ from scripts import records
 from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
 from scripts.chapters.first_kernel.figures.price_of_a_pair import clocks_of_a_pair
+from scripts.chapters.first_kernel.figures.warps import clocks_by_hand
 from scripts.records import ROOT
 from tests.docs.page_text import DRAWINGS, drawing_text
 
@@ -80,7 +81,7 @@ def test_the_pages_have_what_the_units_work():
     assert H200["fp32 lanes"].value == worked.FP32_FLOP_PER_CLOCK
     (l2,) = plot.rows_with(records.table("l2_speed", "sizes"), size=16)
     l2_bytes, hbm_bytes = map(worked.bytes_in_a_clock, (1e12 * l2["speed"], H200["hbm bandwidth"].value))
-    assert f"[{l2_bytes:.0f} bytes](../../snippets/l2_speed.ipynb) | 512 / {l2_bytes:.0f} = " in bottleneck
+    assert f" | {l2_bytes:.0f} bytes | {worked.PAIR_BYTES} / {l2_bytes:.0f} = " in bottleneck
     assert f"HBM has {hbm_bytes:.0f} bytes in a clock for each SM, and 2 / {hbm_bytes:.0f} = 0.1 clocks." in bottleneck
     programs = {row["programs"]: row["pair"] for row in records.table("how_many_programs", "times")}
     pair, together = (programs[count] * worked.GIGAHERTZ for count in (1, 16))
@@ -95,9 +96,6 @@ def test_the_pages_have_what_the_units_work():
             rf"^\| {warps} \| {each} \| {warps} · {lsu // warps} = {lsu} \| 48 \+ \d+ = {alu:.0f} \| {issue[warps]} \|"
         )
         assert re.search(row, notes, re.M)
-        hand = by_hand(warps)
-        longest = max(hand, key=hand.get)
-        assert re.search(rf"^\| {warps}(, as before)? \| {longest} \| {hand[longest]:.0f} \| ", bottleneck, re.M)
 
 
 def test_no_pair_takes_less_than_its_busiest_unit():
@@ -131,17 +129,10 @@ def test_the_sums_are_busiest_in_short_texts_and_the_passes_in_long_ones():
     assert list(busiest.values()) == ["LSU", "LSU", "schedulers", "ALU", "ALU", "ALU"]
 
 
-def by_hand(warps):
-    """The clocks of a pair for which each unit is busy, worked out."""
-    (compiled,) = plot.rows_with(records.table("how_many_warps", "compiled"), n=worked.SHAPE[-1], warps=warps)
-    alu, lsu = worked.alu_clocks(warps), worked.load_store_clocks(warps)
-    return {"ALU": alu, "schedulers": compiled["all"] * warps / 4, "LSU": lsu}
-
-
 @pytest.mark.parametrize("warps", [1, 2, 4, 8])
 def test_the_profiler_counts_what_the_hand_does_and_no_pair_takes_less(warps):
     (counted,) = plot.rows_with(records.table("what_limits", "clocks"), n=worked.SHAPE[-1], warps=warps)
-    hand = by_hand(warps)
+    hand = clocks_by_hand(warps)
     for column, unit in COLUMNS.items():
         assert counted[column] == pytest.approx(hand[unit], rel=0.06)
     assert counted["all"] > max(hand.values())
@@ -173,33 +164,15 @@ def test_the_drawn_pass_is_counted_as_by_hand():
     assert (source("pass").count("v128"), source("pass").count("h256")) == (worked.LANES - 1, lines - 1)
 
 
-def test_the_page_has_what_each_unit_takes():
-    text, across, warps = page("index"), sum(worked.SUM_STEPS), worked.WARPS
-    (l2,) = plot.rows_with(records.table("l2_speed", "sizes"), size=16)
-    l2_bytes = worked.bytes_in_a_clock(1e12 * l2["speed"])
-    a_pass = worked.SHAPE[-1] // worked.LANES * worked.PLACE_INSTRUCTIONS
-    alu, lsu = worked.alu_clocks(warps), worked.load_store_clocks(warps)
-    assert f"a pass takes {worked.SHAPE[-1] // worked.LANES} · {worked.PLACE_INSTRUCTIONS} = {a_pass}." in text
-    assert f"to hand numbers on, a sum takes {warps} · {across} = {warps * across} instructions" in text
-    flop, loops = worked.FP32_FLOP_PER_CLOCK, worked.LOOP_INSTRUCTIONS
-    for counted in (
-        f"[{flop} in a clock](#references): {worked.PAIR_FLOP} / {flop} = **{worked.FP32_CLOCKS}**",
-        f"[{l2_bytes:.0f} bytes in a clock](../../snippets/l2_speed.ipynb): "
-        f"{worked.PAIR_BYTES} / {l2_bytes:.0f} = **{worked.PAIR_BYTES / l2_bytes:.0f}**",
-        f"passes of {a_pass} instructions, and {warps * loops} for loops and addresses, "
-        f"[{loops} in each warp](bottleneck.md#two-ways-to-find-it). "
-        f"It starts {worked.ALU_PER_CLOCK} in a clock: {alu * worked.ALU_PER_CLOCK:.0f} / {worked.ALU_PER_CLOCK} "
-        f"= **{alu:.0f}**",
-        f"two sums of {warps * across} instructions, and {warps * 2} for loads, 2 in each warp. "
-        f"It starts one in a clock: **{lsu}**",
-    ):
-        assert counted in text
-    assert 2 * a_pass + warps * worked.LOOP_INSTRUCTIONS == alu * worked.ALU_PER_CLOCK
-    assert 2 * warps * across + warps * 2 == lsu
-    one_alu, one_lsu = worked.alu_clocks(1), worked.load_store_clocks(1)
-    assert f"2 · {worked.SUM_STEPS[0]} + 2 = {one_lsu} clocks" in text
-    assert f"(2 · {a_pass} + {loops}) / {worked.ALU_PER_CLOCK} = {one_alu:.0f}." in text
-    assert f"But {alu:.0f} and {lsu} are {alu + lsu:.0f} clocks" in text
+@pytest.mark.parametrize("warps", [worked.WARPS, 1])
+def test_the_page_has_what_each_unit_takes(warps):
+    text, a_pass = page("index"), worked.SHAPE[-1] // worked.LANES * worked.PLACE_INSTRUCTIONS
+    a_sum = warps * (sum(worked.SUM_STEPS) if warps > 1 else worked.SUM_STEPS[0])
+    loads, loops = 2 * warps, worked.LOOP_INSTRUCTIONS * warps
+    lsu, alu = worked.load_store_clocks(warps), worked.alu_clocks(warps)
+    assert f"2 · {a_sum} + {loads} = {lsu} | {lsu} / 1 = **{lsu}** |" in text
+    both = 2 * a_pass + loops
+    assert f"2 · {a_pass} + {loops} = {both} | {both} / {worked.ALU_PER_CLOCK} = **{alu:.0f}** |" in text
 
 
 def test_a_pairs_clocks_are_worked_by_hand():

@@ -93,7 +93,7 @@ def test_a_row_says_what_is_left_out(pieces):
     (kernel,) = plot.rows_with(records.table("ablation", "times"), n=512, left_out="nothing")
     time = round(kernel["median"])
     assert [row.text for row in rows] == [
-        "worked out, in clocks of a pair",
+        "worked out: a pair’s clocks, at least",
         f"measured: our {time} ms",
         *names,
     ]
