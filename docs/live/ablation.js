@@ -1,5 +1,4 @@
-// What each unit has to do for a pair, worked out, and the kernel with parts left out: the reader guesses how long it then
-// takes, and sees what was measured.
+// The kernel with parts left out: the reader guesses how long it then takes, and sees what was measured.
 import { html, nothing, svg } from "lit-html";
 import { grip, parseNumbers } from "./controls.js";
 import { path, rect, stage, text } from "./strokes.js";
@@ -9,22 +8,12 @@ import { path, rect, stage, text } from "./strokes.js";
 const initial = { step: 0, guesses: "0 0 0", whole: 124, passes: 124, sums: 67, both: 20, time: 64 };
 const ROWS = ["nothing", "the passes", "the sums", "both"]; // what's left out
 const LAST = ROWS.length - 1;
-/** What the units do, by hand: all of it, the rows in which a part is left out, and what's left there. @type {{ all: [string, number], rows: number[], left: [string, number] }[]} */
-const WORK = [
-  { all: ["sums, loads", 96], rows: [2, 3], left: ["loads", 8] },
-  { all: ["passes, loops", 68], rows: [1, 3], left: ["loops", 20] },
-  { all: ["loads from L2", 16], rows: [], left: ["", 0] },
-  { all: ["products", 2], rows: [], left: ["", 0] },
-];
 const [MOST, NEAR] = [150, 4]; // clocks: of the scale, and by which a guess may miss and still be close
-const [LANE, GAP, INSIDE] = [18, 5, 10]; // pixels: of what a unit does, to the next, and of its words from its edge
-const LANES_TOP = 24; // below their name
-const ROWS_TOP = LANES_TOP + WORK.length * (LANE + GAP) + 14;
 const [ROW, WORDS, TOP, BAR] = [58, 16, 24, 26]; // pixels: to the next row, in it to the words, to the bar, of the bar
 const START = 80; // clocks: where a guess waits to be dragged, at none of the times
 const [KNOB, EDGE, OUT] = [10, 22, 3]; // pixels: its radius, right of the scale, and of the guess around the bar
 const NARROW = 340; // pixels, below which the words are small
-const HEIGHT = ROWS_TOP + LAST * ROW + TOP + BAR + OUT + 1;
+const HEIGHT = LAST * ROW + TOP + BAR + OUT + 1;
 const PACE = 8; // milliseconds that a clock takes in the picture
 
 /** @typedef {typeof initial} State */
@@ -38,33 +27,8 @@ const guesses = (state) =>
 
 /** How long a run lasts. @param {State} state */
 const lasts = (state) => PACE * measured(state)[state.step];
-/** @param {number} lane */
-const laneTop = (lane) => LANES_TOP + lane * (LANE + GAP) + 1;
 /** The top of a row's bar. @param {number} row */
-const barTop = (row) => ROWS_TOP + row * ROW + TOP;
-
-/** What each unit does in a row. @param {number} row */
-const workOf = (row) => WORK.map(({ all, rows, left }) => (rows.includes(row) ? left : all));
-/** The longest of it, which the row can't beat. @param {number} row */
-const floorOf = (row) => Math.max(...workOf(row).map(([, clocks]) => clocks));
-
-/** What the units do by hand, one below the other, and what's left out as dashes. @param {number} row @param {Axis} x */
-function drawWork(row, x) {
-  return workOf(row).map(([name, clocks], i) => {
-    const [y, { all, rows }] = [laneTop(i), WORK[i]];
-    return [
-      rows.includes(row) ? rect(1, y, x(all[1]) - 1, LANE, "line hollow dashes") : nothing,
-      rect(1, y, x(clocks) - 1, LANE, "ink hollow"),
-      text(clocks > 50 ? INSIDE : x(clocks) + INSIDE, y + LANE - 4, "small ink", svg`${name} <tspan class="strong">${clocks}</tspan>`),
-    ];
-  });
-}
-
-/** From the longest work of a row down to its bar, where it meets no words. @param {number} row @param {Axis} x */
-function drawFloor(row, x) {
-  const lane = workOf(row).findIndex(([, clocks]) => clocks === floorOf(row));
-  return row === LAST ? nothing : path(`M${x(floorOf(row))} ${laneTop(lane) + LANE}V${barTop(row) + BAR}`, "ink thin dots");
-}
+const barTop = (row) => row * ROW + TOP;
 
 /** The scale, as wide as the picture. @param {number} width @returns {Axis} */
 const axis = (width) => (clocks) => (clocks * (width - EDGE)) / MOST;
@@ -140,16 +104,14 @@ function picture(state, set, { width, elapsed }) {
       return begun ? rect(0, barTop(row), wide, BAR, "track") : nothing;
     });
     const whole = times.map((_, row) => path(`M${x(times[0])} ${barTop(row) - OUT}v${BAR + 2 * OUT}`, "ink thin"));
-    const hand = text(0, WORDS, look, "worked out: a pair’s clocks, at least");
-    return [tracks, hand, drawFloor(paper ? 0 : step, x), drawWork(paper ? 0 : step, x), whole, rows];
+    return [tracks, whole, rows];
   };
   const place = { from: axis(width)(1), to: axis(width)(MOST), y: barTop(waits) + BAR / 2 };
   const change = (/** @type {number} */ guess) => set({ guesses: guessed.with(waits, guess).slice(1).join(" ") });
   const name = `Your guess, in clocks, with ${ROWS[waits]} left out`;
   const hold = grip(name, guessed[waits] || START, change, { min: 1, max: MOST }, place);
   const known = times.slice(0, rests ? step + 1 : step).map((time, row) => `${time} with ${ROWS[row]} left out`);
-  const work = workOf(0).map(([name, clocks]) => `${name} ${clocks}`).join(", ");
-  const label = `Clocks of a pair. What it takes by hand: ${work}. Measured: ${known.join(", ")}.`;
+  const label = `Clocks of a pair, measured: ${known.join(", ")}.`;
   return html`<div class="hb-live__grips">${stage(width, label, draw, [HEIGHT, HEIGHT])}
     ${width && waits ? hold : nothing}</div>`;
 }
@@ -161,7 +123,7 @@ function says(state) {
     `A pair takes ${all} clocks. How many without the passes? Guess, then run.`,
     `${passes}: nothing’s won, because the sums take as long as before. And without the sums? Guess, then run.`,
     `${sums}: now the passes are the longest, and we see them. And without both? Guess, then run.`,
-    `${both}: loads and loops are left (as counted, but that’s luck). So the sums are the rice, and the passes the sauce.`,
+    `${both}: loads and loops are left. So the sums are the rice, and the passes the sauce.`,
   ][state.step];
 }
 

@@ -190,7 +190,7 @@ function sentence(problem, wrong, step) {
     case LINES.select: {
       if (turn === 0 && wrong) return `Key 0 still arrives, since 0 × ${dim} is 0, too. What will be read for key 1?`;
       if (turn === 0)
-        return `${product(moment)} goes to place 0 (not divided by √d). Registers have no addresses, so tl.where makes a new row.`;
+        return `${product(moment)} goes to place 0 (not divided by √d). You can’t write to place 0 alone, so tl.where makes a new row.`;
       if (wrong) return `${product(moment)} goes to place ${turn}. ${meant(problem, program, moment)}`;
       const free = turn === keys - 1 && held.scores.length > keys ? ` Place ${keys} stays −∞.` : "";
       return `${product(moment)} goes to place ${turn}.${free}`;

@@ -10,9 +10,8 @@ const TASTES = /** @type {("spicy" | "smoky")[]} */ (["spicy", "smoky"]);
 const JARS = [["cayenne", [1, 0], [10, 0]], ["paprika", [0, 1], [0, 10]], ["chipotle", [1, 1], [5, 5]]];
 const [LEAST, MOST, STEP, FINE] = [-2, 3, 0.5, 0.1]; // of a taste: what is below 0 is disliked; and as it's dragged
 const [KNOB, ROOM] = [10, 12]; // pixels: a knob’s radius, and what’s held around the plane
-const [JAR, SHELF, SCORE, SHARE, POUR, BOWL] = [26, 124, 158, 190, 200, 300]; // from a jar’s lid down to the bowl’s rim
-const [DEEP, LOW] = [62, 166]; // the bowl; how much lower all that is on a phone, where the craving is above it
-const HEIGHT = BOWL + DEEP + 2;
+const [LID, SHELF, SCORE, SHARE, POUR] = [26, 124, 158, 190, 200]; // from a jar’s lid down to its stream
+const [TALL, HEIGHT, EDGE] = [530, 364, 22]; // on a phone the plane is at the bottom, where the hand hides no jar; half a finger
 
 /** @typedef {typeof initial} State */
 
@@ -29,12 +28,12 @@ const percent = (/** @type {number} */ share) => `${Math.round(100 * share)} %`;
 function places(wide) {
   const narrow = wide < 600;
   const middles = narrow ? [128, 208, 288].map((x) => (x * wide) / 350) : [0.42, 0.64, 0.86].map((part) => part * wide);
-  return { narrow, middles, half: narrow ? 32 : 48, y: narrow ? LOW : 0, pour: narrow ? 36 : 52 };
+  return { narrow, middles, half: narrow ? 32 : 48, pour: narrow ? 36 : 52, rim: narrow ? 292 : 300, deep: narrow ? 50 : 62 };
 }
 
-/** @param {number} x @param {number} y @param {number} half @param {string} name @param {number[]} label @param {number[]} inside */
-function drawJar(x, y, half, name, label, inside) {
-  const [lid, foot, neck] = [y + JAR, y + SHELF - 2, 0.6 * half];
+/** @param {number} x @param {number} half @param {string} name @param {number[]} label @param {number[]} inside */
+function drawJar(x, half, name, label, inside) {
+  const [lid, foot, neck] = [LID, SHELF - 2, 0.6 * half];
   return [
     text(x, lid - 10, "label ink middle", name),
     rect(x - half + 2, foot - 42, 2 * half - 4, 41, "value tint"),
@@ -51,8 +50,9 @@ function drawJar(x, y, half, name, label, inside) {
 
 /** The plane of both tastes: its left foot, from 0 to 1, and whether there’s room for names. @param {number} wide */
 function plane(wide) {
-  if (wide < 600) return { left: 20, foot: 154, unit: 27, named: true };
-  return wide < 920 ? { left: 20, foot: 112, unit: 18, named: false } : { left: 20, foot: 214, unit: 38, named: true };
+  if (wide < 600) return { left: wide - 185, foot: TALL - EDGE, unit: 27, named: true };
+  const unit = wide < 920 ? 18 : Math.floor(wide / 24);
+  return { left: EDGE, foot: EDGE + (MOST - LEAST) * unit, unit, named: wide >= 920 };
 }
 
 /** The craving is an arrow, and the labels are points. @param {State} state @param {number} wide @param {boolean} paper */
@@ -61,6 +61,7 @@ function drawCraving(state, wide, paper) {
   const at = (/** @type {number[]} */ [spicy, smoky]) => [left + unit * (spicy - LEAST), foot - unit * (smoky - LEAST)];
   const craving = TASTES.map((taste) => state[taste]);
   const [[x, y], end, origin] = [at(craving), at([MOST, MOST]), at([0, 0])];
+  const beside = wide < 600 ? 0 : end[0] + 14;
   return [
     rect(left, end[1], end[0] - left, foot - end[1], "track"),
     path(`M${origin[0]} ${end[1] - 8}V${foot}M${left} ${origin[1]}H${end[0] + 8}`, "soft thin"),
@@ -74,7 +75,7 @@ function drawCraving(state, wide, paper) {
     path(`M${origin.join(" ")}L${x} ${y}`, "query"),
     svg`<circle class="query ${paper ? "fill" : "knob"}" cx=${x} cy=${y} r=${paper ? 5 : KNOB} />`,
     named
-      ? [text(end[0] + 14, end[1] + 18, "label query", "my craving"), text(end[0] + 14, end[1] + 40, "label query strong", vector(craving, 1))]
+      ? [text(beside, end[1] + 18, "label query", "my craving"), text(beside, end[1] + 40, "label query strong", vector(craving, 1))]
       : text(0, foot + 26, "label query strong", vector(craving, 1)),
   ];
 }
@@ -113,35 +114,35 @@ function pad(state, set, width) {
 function picture(state, set, { width }) {
   const { scores, shares, output } = mix(state);
   const draw = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) => {
-    const { narrow, middles, half, y, pour } = places(wide);
-    const [left, right, rim] = [middles[1] - 1.6 * half, middles[1] + 1.6 * half, y + BOWL];
+    const { narrow, middles, half, pour, rim, deep } = places(wide);
+    const [left, right] = [middles[1] - 1.6 * half, middles[1] + 1.6 * half];
     let end = middles[1] - pour / 2; // of the streams so far, at the bowl
     const streams = shares.map((share, i) => {
       const [x, thick] = [middles[i], share * pour];
       end += thick;
-      return drawStream(x, y + POUR, end - thick / 2, rim, thick);
+      return drawStream(x, POUR, end - thick / 2, rim, thick);
     });
     const [shelf, side] = narrow ? [0, ""] : [middles[0] - 1.2 * half - 16, "end"]; // beside the shelf and the bowl
-    const names = [["match", shelf, y + SCORE], ["recipe", shelf, y + SHARE], ["mix", narrow ? 0 : left - 16, rim + 42]];
+    const names = [["match", shelf, SCORE], ["recipe", shelf, SHARE], ["mix", narrow ? 0 : left - 16, rim + deep - 20]];
     return [
       drawCraving(state, wide, paper),
-      JARS.map((jar, i) => drawJar(middles[i], y, half, ...jar)),
-      path(`M${middles[0] - 1.2 * half} ${y + SHELF}H${middles[2] + 1.2 * half}`, "ink"),
+      JARS.map((jar, i) => drawJar(middles[i], half, ...jar)),
+      path(`M${middles[0] - 1.2 * half} ${SHELF}H${middles[2] + 1.2 * half}`, "ink"),
       names.map(([name, x, y]) => text(Number(x), Number(y), `label ink strong ${side}`, name)),
       scores.map((score, i) => [
-        path(`M${middles[i]} ${y + SHELF + 2}V${y + SCORE - 19}M${middles[i] - 20} ${y + SCORE - 19}h40v26h-40Z`, "rose dashes thin"),
-        text(middles[i], y + SCORE, "label rose middle", formatNumber(score, 1)),
-        text(middles[i], y + SHARE, "label rose strong middle", percent(shares[i])),
+        path(`M${middles[i]} ${SHELF + 2}V${SCORE - 19}M${middles[i] - 20} ${SCORE - 19}h40v26h-40Z`, "rose dashes thin"),
+        text(middles[i], SCORE, "label rose middle", formatNumber(score, 1)),
+        text(middles[i], SHARE, "label rose strong middle", percent(shares[i])),
       ]),
       streams,
-      path(`M${left} ${rim}H${right}Q${right - 6} ${rim + DEEP} ${right - 0.8 * half} ${rim + DEEP}H${left + 0.8 * half}Q${left + 6} ${rim + DEEP} ${left} ${rim}Z`, "ink bowl"),
-      text(right + 12, rim + 42, "label ink", "output"),
-      text(middles[1], rim + 42, "label ink strong middle", vector(output, 1)),
+      path(`M${left} ${rim}H${right}Q${right - 6} ${rim + deep} ${right - 0.8 * half} ${rim + deep}H${left + 0.8 * half}Q${left + 6} ${rim + deep} ${left} ${rim}Z`, "ink bowl"),
+      text(right + 12, rim + deep - 20, "label ink", "output"),
+      text(middles[1], rim + deep - 20, "label ink strong middle", vector(output, 1)),
     ];
   };
   const told = JARS.map(([name], i) => `${name} scores ${formatNumber(scores[i], 1)} and gives ${percent(shares[i])}`).join(", ");
   const label = `Three jars on a shelf, and a craving, ${vector(TASTES.map((taste) => state[taste]))}: ${told}. In the bowl: ${vector(output, 1)}.`;
-  return html`<div class="hb-live__grips">${stage(width, label, draw, [HEIGHT + LOW, HEIGHT])}${width ? pad(state, set, width) : nothing}</div>`;
+  return html`<div class="hb-live__grips">${stage(width, label, draw, [TALL, HEIGHT])}${width ? pad(state, set, width) : nothing}</div>`;
 }
 
 /** @param {State} state */

@@ -13,6 +13,7 @@ const [NAME, TOP] = [28, 28 + LOW + 20 + 28]; // where each bar begins, below it
 const MIDDLE = TOP + HIGH / 2;
 const HEIGHT = TOP + HIGH + 2;
 const [EDGE, FINGER] = [1, 22]; // half a line, and half a finger, in pixels
+const GONE = 0.15; // how much is left to see of what’s explained
 const NARROW = 600; // below which a question takes two lines
 
 /** @typedef {typeof initial} State */
@@ -96,7 +97,7 @@ function draw(state, width, paper) {
     drawPyTorch(state, width),
     text(0, TOP - 12, "ink", named("this kernel", kernel)),
     text(width, TOP - 12, "ink factor end", `${Math.round(kernel / pytorch)} times as long`),
-    rect(EDGE, TOP + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, shown ? "paper" : "ink empty"),
+    shown ? rect(0, TOP, known, HIGH, "violet", GONE) : rect(EDGE, TOP + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "ink empty"),
     rect(start, TOP, width - start, HIGH, `violet ${shown ? "moves verdict" : ""}`),
     text(x, MIDDLE - GUESS / 2 + (narrow ? 9 : 12), `riddle paper moves after ${anchor}`, "What else?", Number(shown)),
     lanes,

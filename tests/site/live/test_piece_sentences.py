@@ -63,7 +63,7 @@ SENTENCES = [
     ("ablation", {}, "A pair takes 124 clocks. How many without the passes? Guess, then run."),
     ("ablation", {"step": 1}, "124: nothing’s won, because the sums take as long as before. And without the sums?"),
     ("ablation", {"step": 2}, "67: now the passes are the longest, and we see them. And without both?"),
-    ("ablation", {"step": 3}, "20: loads and loops are left (as counted, but that’s luck). So the sums are the rice, and the passes the sauce."),
+    ("ablation", {"step": 3}, "20: loads and loops are left. So the sums are the rice, and the passes the sauce."),
     ("merge", {}, "Only the first shrinks, by e−1. Together: 3.006"),
     ("merge", {"cut": 3}, "neither shrinks. Together: 3.006"),
     ("merge", {"cut": 0}, "The first read nothing: maximum −∞, sum 0"),

@@ -13,6 +13,7 @@ ALT = (
 )
 MEASURED = plot.Style("measured", "accent")
 TICKS = [64, 128, 256, 512, 1024]
+CROSSING = (800, 60)  # words and clocks: right below the place where passes take as long as sums
 BELOW = {"sums": 88, "passes": 195}  # clocks: where their names are
 
 
@@ -30,6 +31,7 @@ def figure() -> go.Figure:
     fig.add_scatter(x=words, y=list(clocks.values()), text=texts, textposition="top left", **look)
     plot.add_text(fig, [words[-1]], [BELOW["sums"]], ["sums, worked out"], "soft", textposition="bottom left")
     plot.add_text(fig, [words[-3]], [BELOW["passes"]], ["passes, worked out"], "soft", textposition="bottom right")
+    plot.add_text(fig, [CROSSING[0]], [CROSSING[1]], ["\u2196 passes take over"], textposition="middle right")
     axes = {
         "xaxis": plot.log_axis("words in a text", words, words),
         "yaxis": plot.log_axis("clocks of an SM, for a pair", TICKS, TICKS),

@@ -7,9 +7,9 @@ from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
 
 ALT = (
-    "Four pairs of bars, one each for programs of one, two, four and eight warps. The hollow bar is what the busiest unit "
-    "needs, worked out, with the unit's name. The filled bar below it, what a pair takes, was measured, and ends a "
-    "little behind it. One warp is highlighted."
+    "Four pairs of bars, one each for programs of one, two, four and eight warps. The hollow bar is what the busiest "
+    "unit needs, worked out, with the unit's name. The filled bar below it, what a pair takes, was measured, and ends "
+    "a little behind it. One warp is highlighted."
 )
 HOVER = "%{y}: %{x:.0f} clocks, %{name}"
 
