@@ -11,7 +11,7 @@ const JARS = [["cayenne", [1, 0], [10, 0]], ["paprika", [0, 1], [0, 10]], ["chip
 const [LEAST, MOST, STEP, FINE] = [-2, 3, 0.5, 0.1]; // of a taste: what is below 0 is disliked; and as it's dragged
 const [KNOB, ROOM] = [10, 12]; // pixels: a knob’s radius, and what’s held around the plane
 const [LID, SHELF, SCORE, SHARE, POUR] = [26, 124, 158, 190, 200]; // from a jar’s lid down to its stream
-const [TALL, HEIGHT, EDGE] = [530, 364, 22]; // on a phone the plane is at the bottom, where the hand hides no jar; half a finger
+const [TALL, HEIGHT, EDGE] = [530, 364, 22]; // on a phone, where the plane is at the bottom and the hand hides no jar; wider; half a finger
 
 /** @typedef {typeof initial} State */
 
@@ -51,7 +51,7 @@ function drawJar(x, half, name, label, inside) {
 /** The plane of both tastes: its left foot, from 0 to 1, and whether there’s room for names. @param {number} wide */
 function plane(wide) {
   if (wide < 600) return { left: wide - 185, foot: TALL - EDGE, unit: 27, named: true };
-  const unit = wide < 920 ? 18 : Math.floor(wide / 24);
+  const unit = wide < 920 ? 18 : Math.round(wide / 20) - 9;
   return { left: EDGE, foot: EDGE + (MOST - LEAST) * unit, unit, named: wide >= 920 };
 }
 
