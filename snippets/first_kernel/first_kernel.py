@@ -11,6 +11,7 @@ from functools import partial
 from math import exp
 
 import torch
+from torch.nn.functional import pad, scaled_dot_product_attention
 
 # Without a GPU, Triton's interpreter runs the programs on the CPU, one after another.
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
@@ -57,15 +58,19 @@ for number, output in enumerate(one_key_attention(q, k, v, scale=1.0)[0, 0]):
 # Correct before fast. The truth is FP64. PyTorch's own attention, in FP16 like the kernel,
 # shows what an honest error is: in each head, the kernel's largest error may be one and a half
 # times PyTorch's. Neither N nor d is a power of two, so we test the padding, too. Then we test
-# the test: one head of zeros must fail.
+# the test. A row that's padded with 0 instead of -inf gives the same as keys and values of
+# zeros do, so we add some: that must fail, and so must one head of zeros.
 
 # %% tags=["verdict"]
 torch.manual_seed(0)
 shape = (2, 16, 500, 80) if on_gpu else (1, 2, 30, 12)
 q, k, v = torch.randn(3, *shape, device=device).half()
 truth = oracle(q, k, v)
-outputs = {"pytorch": torch.nn.functional.scaled_dot_product_attention(q, k, v)}
+outputs = {"pytorch": scaled_dot_product_attention(q, k, v)}
 outputs["one_key"] = one_key_attention(q, k, v)
+places = 512 if on_gpu else 32
+k_0, v_0 = (pad(x, (0, 0, 0, places - shape[2])) for x in (k, v))
+outputs["padded_with_0"] = one_key_attention(q, k_0, v_0)
 outputs["one_head_of_zeros"] = outputs["one_key"].clone()
 outputs["one_head_of_zeros"][0, 0] = 0
 

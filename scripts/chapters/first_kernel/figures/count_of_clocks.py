@@ -15,10 +15,10 @@ ALT = (
 
 def figure() -> go.Figure:
     clocks = {
-        "multiplying": worked.FP32_CLOCKS,
-        "loading, at most": worked.PAIR_BYTES / worked.L2_BYTES_PER_CLOCK,
-        "<b>passes</b>, in the ALU": worked.alu_clocks(worked.WARPS),
-        "<b>sums</b>, in the LSU": worked.load_store_clocks(worked.WARPS),
+        "FP32 units: products": worked.FP32_CLOCKS,
+        "L2: bytes, at most": worked.PAIR_BYTES / worked.L2_BYTES_PER_CLOCK,
+        "ALU: <b>passes</b>, loops": worked.alu_clocks(worked.WARPS),
+        "LSU: <b>sums</b>, loads": worked.load_store_clocks(worked.WARPS),
     }
     pair = clocks_of_a_pair()[worked.SHAPE[-1]]
     fig = go.Figure()

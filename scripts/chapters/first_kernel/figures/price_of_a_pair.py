@@ -23,14 +23,16 @@ def figure() -> go.Figure:
     sums = [worked.load_store_clocks(worked.WARPS)] * len(words)
     passes = [worked.alu_clocks(worked.WARPS, n) for n in words]
     fig = go.Figure()
-    for name, ys in (("sums, worked out", sums), ("passes, worked out", passes)):
+    for name, ys in (("sums and loads", sums), ("passes and loops", passes)):
         line = plot.Style(name, predicted=True).scatter("%{x:,} words, %{name}: %{y:.0f} clocks", "lines", named=None)
         fig.add_scatter(x=words, y=ys, **line)
     look = MEASURED.scatter("%{x:,} words: %{y:.0f} clocks", "lines+markers+text", 10, named=None)
     texts = [f"<b>{each:.0f}</b>" for each in clocks.values()]
     fig.add_scatter(x=words, y=list(clocks.values()), text=texts, textposition="top left", **look)
-    plot.add_text(fig, [words[-1]], [BELOW["sums"]], ["sums, worked out"], "soft", textposition="bottom left")
-    plot.add_text(fig, [words[-3]], [BELOW["passes"]], ["passes, worked out"], "soft", textposition="bottom right")
+    plot.add_text(fig, [words[-1]], [BELOW["sums"]], ["sums and loads, by hand"], "soft", textposition="bottom left")
+    plot.add_text(
+        fig, [words[-3]], [BELOW["passes"]], ["passes and loops, by hand"], "soft", textposition="bottom right"
+    )
     plot.add_text(fig, [CROSSING[0]], [CROSSING[1]], ["\u2196 passes take over"], textposition="middle right")
     axes = {
         "xaxis": plot.log_axis("words in a text", words, words),
