@@ -29,10 +29,8 @@ def figure() -> go.Figure:
     look = MEASURED.scatter("%{x:,} words: %{y:.0f} clocks", "lines+markers+text", 10, named=None)
     texts = [f"<b>{each:.0f}</b>" for each in clocks.values()]
     fig.add_scatter(x=words, y=list(clocks.values()), text=texts, textposition="top left", **look)
-    plot.add_text(fig, [words[-1]], [BELOW["sums"]], ["sums and loads, by hand"], "soft", textposition="bottom left")
-    plot.add_text(
-        fig, [words[-3]], [BELOW["passes"]], ["passes and loops, by hand"], "soft", textposition="bottom right"
-    )
+    plot.add_text(fig, [words[-1]], [BELOW["sums"]], ["sums and loads"], "soft", textposition="bottom left")
+    plot.add_text(fig, [words[-3]], [BELOW["passes"]], ["passes and loops"], "soft", textposition="bottom right")
     plot.add_text(fig, [CROSSING[0]], [CROSSING[1]], ["\u2196 passes take over"], textposition="middle right")
     axes = {
         "xaxis": plot.log_axis("words in a text", words, words),
