@@ -180,7 +180,7 @@ function sentence(problem, wrong, step) {
     case LINES.offsets:
       return `I’m program ${program}, so query ${program} is mine. It starts at ${program} × ${dim} = ${program * dim}: numbers ${held.offsets.join(" and ")}.`;
     case LINES.query:
-      return `Query ${program} arrives, ${vector(held.query)}, and stays in registers to the end. In memory, a tag says which program loaded it.`;
+      return `Query ${program} arrives, ${vector(held.query)}, and stays in registers. In memory, a tag says which program loaded it.`;
     case LINES.scores:
       return `${keys} keys take ${held.scores.length} places, a power of two. All start at −∞, so a place without a key gets no weight.`;
     case LINES.key: {

@@ -32,7 +32,7 @@ from scripts.chapters.first_kernel.worked import (
 LEFT = 26  # the left edge
 CARD = ("load my query", "score each key", "normalize scores", "blend the values", "store the output")
 CODE_Y, CODE_LINE = 115, 21  # the first line of the kernel that adds, and from one to the next
-TURN_Y, TURN_LINE = 186, 15  # the same of the kernel's first loop
+TURN_Y, TURN_LINE = 184, 13.5  # the same of what is quoted of the kernel's loops
 PLACE_XS = [137 + 60 * i for i in range(PADDED_KEYS)]  # the middle of each of a row
 RESULT_X = 362  # what follows from a row, on its right
 ROW_YS = [15 + 17 * i for i in range(PADDED_KEYS)]  # the row of scores, from key to key
@@ -178,7 +178,7 @@ def draw_one_head(board: Board) -> None:
         f"it, key by key, the row after it, at last 1, 1, 2 and minus infinity. The exponentials, together "
         f"{row.total:.3f}, the shares {percents(row.shares)}; the first share alone, among zeros, to be added up; the "
         f"values {', '.join(values)}, and the output {vector_text(row.output)}. Below, on a strip of paper, the "
-        f"kernel's first loop: {' '.join(turn())} At the foot, to stay: write: pass; read: pass, sum."
+        f"kernel's first loop, and a line of its second: {' '.join(turn())} At the foot, to stay: write: pass; read: pass, sum."
     )
     board.erase(keep=STAYS)
     first, line = ROW_YS[0], ROW_YS[1] - ROW_YS[0]
@@ -216,16 +216,17 @@ def draw_one_head(board: Board) -> None:
         board.box(9, TURN_Y - 11, 462, 66)
         for i, text in enumerate(turn()):
             inside = 24 * (len(text) - len(text.lstrip())) / 4
-            board.write(18 + inside, TURN_Y + TURN_LINE * i, text.lstrip(), 0.75, at="left")
+            board.write(11 + inside, TURN_Y + TURN_LINE * i, text.lstrip(), 0.75, at="left")
 
 
 def turn() -> tuple[str, ...]:
-    """The first loop of ``kernels.first.one_head``'s kernel."""
+    """The first loop of ``kernels.first.one_head``'s kernel, and the line of the second that reads a share."""
     return (
         "for key_number in range(seq_k):",
         "    key = tl.load(k + key_number * HEAD_DIM + column)",
         "    score = tl.sum(query * key) * scale",
         "    scores = tl.where(place == key_number, score, scores)",
+        "weight = tl.sum(tl.where(place == key_number, weights, 0.0))",
     )
 
 

@@ -56,7 +56,7 @@ def draw_pairs(board: Board) -> None:
     bytes_of_memory = f"{billions:.0f} / {speed:.1f} = {memory:.0f} ms"
     operations = f"{billions:.0f} / {worked.TERAFLOPS:.0f} = {multiply:.0f} ms"
     board.step(
-        f"{pairs}. {each}, so {billions:.0f} billion. Three bars on one scale: ours {one_key:.0f} ms; memory, "
+        f"{pairs}. {each}, so {billions:.0f} billion, and as many operations. Three bars on one scale: ours {one_key:.0f} ms; memory, "
         f"{bytes_of_memory}, a short piece, struck out; multiply, {operations}, a sliver, struck out."
     )
     board.erase(keep=STAYS)
@@ -69,9 +69,12 @@ def draw_pairs(board: Board) -> None:
     with board.withhold():
         board.write(14, COUNT_YS[1], each, 0.85, at="left")
     with board.withhold():
-        millions = f"{worked.PAIRS / 1e6:.0f} million · {worked.PAIR_BYTES} = {billions:.0f} billion"
-        board.write(14, COUNT_YS[2], millions, 0.85, at="left")
+        millions = f"{worked.PAIRS / 1e6:.0f} million · {worked.PAIR_BYTES} = {billions:.0f} billion bytes"
+        board.write(14, COUNT_YS[2], millions, 0.8, at="left")
     for y, words, time in zip(TIME_YS[1:], (bytes_of_memory, operations), (memory, multiply), strict=True):
+        if y == TIME_YS[-1]:
+            with board.withhold():
+                board.write(466, COUNT_YS[2], "and operations", 0.8, at="right")
         with board.withhold():
             board.write(466, y, words, 0.85, at="right")
             draw_time_bar(board, y, time / one_key)
