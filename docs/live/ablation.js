@@ -99,10 +99,7 @@ function picture(state, set, { width, elapsed }) {
         told ? text(wide, barTop(row) - TOP + WORDS, `${look} end`, told) : nothing,
       ];
     });
-    const tracks = times.map((_, row) => {
-      const begun = paper || row <= Math.max(step, waits);
-      return begun ? rect(0, barTop(row), wide, BAR, "track") : nothing;
-    });
+    const tracks = times.map((_, row) => rect(0, barTop(row), wide, BAR, "track"));
     const whole = times.map((_, row) => path(`M${x(times[0])} ${barTop(row) - OUT}v${BAR + 2 * OUT}`, "ink thin"));
     return [tracks, whole, rows];
   };

@@ -18,7 +18,7 @@ const NARROW = 600; // below which a question takes two lines
 
 /** @typedef {typeof initial} State */
 
-const ms = (/** @type {number} */ time) => `${time < 1 ? time.toFixed(3) : Math.round(time)} ms`;
+const ms = (/** @type {number} */ time) => `${time < 1 ? time.toFixed(2) : Math.round(time)} ms`;
 /** The guess, of so many milliseconds, and where it's held: until there’s a guess, at the left. @param {State} state */
 function guessed({ guess, kernel }) {
   const all = Math.round(kernel);
@@ -97,7 +97,7 @@ function draw(state, width, paper) {
     drawPyTorch(state, width),
     text(0, TOP - 12, "ink", named("this kernel", kernel)),
     text(width, TOP - 12, "ink factor end", `${Math.round(kernel / pytorch)} times as long`),
-    shown ? rect(0, TOP, known, HIGH, "violet", GONE) : rect(EDGE, TOP + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "ink empty"),
+    shown ? rect(0, TOP, width, HIGH, "violet", GONE) : rect(EDGE, TOP + EDGE, width - 2 * EDGE, HIGH - 2 * EDGE, "ink empty"),
     rect(start, TOP, width - start, HIGH, `violet ${shown ? "moves verdict" : ""}`),
     text(x, MIDDLE - GUESS / 2 + (narrow ? 9 : 12), `riddle paper moves after ${anchor}`, "What else?", Number(shown)),
     lanes,

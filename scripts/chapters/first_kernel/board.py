@@ -178,7 +178,8 @@ def draw_one_head(board: Board) -> None:
         f"it, key by key, the row after it, at last 1, 1, 2 and minus infinity. The exponentials, together "
         f"{row.total:.3f}, the shares {percents(row.shares)}; the first share alone, among zeros, to be added up; the "
         f"values {', '.join(values)}, and the output {vector_text(row.output)}. Below, on a strip of paper, the "
-        f"kernel's first loop, and a line of its second: {' '.join(turn())} At the foot, to stay: write: pass; read: pass, sum."
+        f"kernel's first loop, and a line of its second: {' '.join(turn())} At the foot, to "
+        "stay: write: pass; read: pass, sum."
     )
     board.erase(keep=STAYS)
     first, line = ROW_YS[0], ROW_YS[1] - ROW_YS[0]

@@ -56,8 +56,9 @@ def draw_pairs(board: Board) -> None:
     bytes_of_memory = f"{billions:.0f} / {speed:.1f} = {memory:.0f} ms"
     operations = f"{billions:.0f} / {worked.TERAFLOPS:.0f} = {multiply:.0f} ms"
     board.step(
-        f"{pairs}. {each}, so {billions:.0f} billion, and as many operations. Three bars on one scale: ours {one_key:.0f} ms; memory, "
-        f"{bytes_of_memory}, a short piece, struck out; multiply, {operations}, a sliver, struck out."
+        f"{pairs}. {each}, so {billions:.0f} billion, and as many operations. Three bars on one scale: ours "
+        f"{one_key:.0f} ms; memory, {bytes_of_memory}, a short piece, struck out; multiply, {operations}, a "
+        "sliver, struck out."
     )
     board.erase(keep=STAYS)
     for y, name in zip(TIME_YS, ("ours", "memory", "multiply"), strict=True):

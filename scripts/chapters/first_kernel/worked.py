@@ -30,7 +30,6 @@ HEAD_DIM, FP32_FLOP_PER_CLOCK = 128, 256  # of a key or a value; in a clock and 
 PAIR_FLOP = 4 * HEAD_DIM  # each number of key and value is multiplied and added
 PAIR_BYTES = 2 * HEAD_DIM * BYTES  # of a key and a value
 FP32_CLOCKS = PAIR_FLOP // FP32_FLOP_PER_CLOCK  # of a pair
-L2_BYTES_PER_CLOCK = 32  # of an SM, as measured
 SHAPE = (  # of what is timed: texts, heads, queries, keys
     prefill_speed.TOKENS // prefill_speed.N,
     prefill_speed.WIDTH // HEAD_DIM,

@@ -81,7 +81,6 @@ def test_the_pages_have_what_the_units_work():
     assert H200["fp32 lanes"].value == worked.FP32_FLOP_PER_CLOCK
     (l2,) = plot.rows_with(records.table("l2_speed", "sizes"), size=16)
     l2_bytes, hbm_bytes = map(worked.bytes_in_a_clock, (1e12 * l2["speed"], H200["hbm bandwidth"].value))
-    assert round(l2_bytes) == worked.L2_BYTES_PER_CLOCK
     assert f" | {l2_bytes:.0f} bytes | {worked.PAIR_BYTES} / {l2_bytes:.0f} = " in bottleneck
     assert f"HBM has {hbm_bytes:.0f} bytes in a clock for each SM, and 2 / {hbm_bytes:.0f} = 0.1 clocks." in bottleneck
     programs = {row["programs"]: row["pair"] for row in records.table("how_many_programs", "times")}
