@@ -18,7 +18,7 @@ const NARROW = 600; // below which a question takes two lines
 
 /** @typedef {typeof initial} State */
 
-const ms = (/** @type {number} */ time) => `${time < 1 ? time.toFixed(2) : Math.round(time)} ms`;
+const ms = (/** @type {number} */ time) => `${time < 1 ? time.toFixed(3) : Math.round(time)} ms`;
 /** The guess, of so many milliseconds, and where it's held: until there’s a guess, at the left. @param {State} state */
 function guessed({ guess, kernel }) {
   const all = Math.round(kernel);
