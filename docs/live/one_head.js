@@ -95,7 +95,7 @@ function programs(state, set, { step, second }) {
   const buttons = range(PROGRAMS).map((program) => {
     const last = end(program, state);
     const over = isDone(step, program) && (program !== step.program || second === 1);
-    const press = () => set({ step: state.step === last ? Math.max(0, end(program - 1, state)) : last });
+    const press = () => set({ step: over && state.step === last ? Math.max(0, end(program - 1, state)) : last });
     const status = over ? "done" : step.at[program] ? "running" : "waiting";
     return html`<button type="button" class="${status} ${program === step.program ? "open" : ""}" @click=${press}>
       <span>program</span> <b>${program}</b> <small>${status}</small>

@@ -32,7 +32,7 @@ from scripts.chapters.first_kernel.worked import (
 LEFT = 26  # the left edge
 CARD = ("load my query", "score each key", "normalize scores", "blend the values", "store the output")
 CODE_Y, CODE_LINE = 115, 21  # the first line of the kernel that adds, and from one to the next
-TURN_Y, TURN_LINE = 184, 13.5  # the same of what is quoted of the kernel's loops
+TURN_Y, TURN_LINE, SECOND_LOOP = 175, 13, 4  # the same of what is quoted of the kernel's loops
 PLACE_XS = [137 + 60 * i for i in range(PADDED_KEYS)]  # the middle of each of a row
 RESULT_X = 362  # what follows from a row, on its right
 ROW_YS = [15 + 17 * i for i in range(PADDED_KEYS)]  # the row of scores, from key to key
@@ -214,10 +214,16 @@ def draw_one_head(board: Board) -> None:
     with board.withhold(), board.group("blend"):
         board.write(RESULT_X, VALUES_Y, f"out {vector_text(row.output)}", 0.85, at="left")
     with board.withhold(), board.group("printed"):
-        board.box(9, TURN_Y - 11, 462, 66)
+        board.box(9, TURN_Y - 10, 462, 76)
         for i, text in enumerate(turn()):
             inside = 24 * (len(text) - len(text.lstrip())) / 4
-            board.write(11 + inside, TURN_Y + TURN_LINE * i, text.lstrip(), 0.75, at="left")
+            board.write(
+                11 + inside,
+                TURN_Y + TURN_LINE * i + (SECOND_LOOP if i == len(turn()) - 1 else 0),
+                text.lstrip(),
+                0.75,
+                at="left",
+            )
 
 
 def turn() -> tuple[str, ...]:

@@ -31,8 +31,9 @@ def draw_slow(board: Board) -> None:
         "memory and multiply, and room for a third."
     )
     board.erase(keep=STAYS)
-    board.write(14, 24, f"3 lines  {lines:.2f} ms", 0.95, at="left")
-    board.line((BAR_X, 24), (BAR_X + 3, 24), width=6)
+    with board.withhold():
+        board.write(14, 24, f"3 lines  {lines:.2f} ms", 0.95, at="left")
+        board.line((BAR_X, 24), (BAR_X + 3, 24), width=6)
     with board.withhold():
         board.write(14, BAR_Y, f"ours  {one_key:.0f} ms", 0.95, at="left")
         board.line((BAR_X, BAR_Y), (BAR_END - 12, BAR_Y), width=6)
