@@ -32,11 +32,11 @@ from scripts.chapters.first_kernel.worked import (
 LEFT = 26  # the left edge
 CARD = ("load my query", "score each key", "normalize scores", "blend the values", "store the output")
 CODE_Y, CODE_LINE = 115, 21  # the first line of the kernel that adds, and from one to the next
-TURN_Y, TURN_LINE, SECOND_LOOP = 175, 13, 4  # the same of what is quoted of the kernel's loops
+TURN_Y, TURN_LINE = 185, 21  # the same of what is quoted of the kernel's loops
 PLACE_XS = [137 + 60 * i for i in range(PADDED_KEYS)]  # the middle of each of a row
 RESULT_X = 362  # what follows from a row, on its right
-ROW_YS = [15 + 17 * i for i in range(PADDED_KEYS)]  # the row of scores, from key to key
-EXPONENTIALS_Y, SHARES_Y, ONE_SHARE_Y, VALUES_Y = 90, 111, 132, 153
+ROW_YS = [15 + 18.5 * i for i in range(PADDED_KEYS)]  # the row of scores, from key to key
+EXPONENTIALS_Y, SHARES_Y, ONE_SHARE_Y, VALUES_Y = 94, 114, 134, 154
 WRONG_ROW_Y, WRONG_EXPONENTIALS_Y, WRONG_SHARES_Y = 144, 174, 204  # padded with 0
 
 
@@ -178,7 +178,7 @@ def draw_one_head(board: Board) -> None:
         f"it, key by key, the row after it, at last 1, 1, 2 and minus infinity. The exponentials, together "
         f"{row.total:.3f}, the shares {percents(row.shares)}; the first share alone, among zeros, to be added up; the "
         f"values {', '.join(values)}, and the output {vector_text(row.output)}. Below, on a strip of paper, the "
-        f"kernel's first loop, and a line of its second: {' '.join(turn())} At the foot, to "
+        f"kernel's lines that make a score, place it and read a share: {'; '.join(turn())}. At the foot, to "
         "stay: write: pass; read: pass, sum."
     )
     board.erase(keep=STAYS)
@@ -214,25 +214,16 @@ def draw_one_head(board: Board) -> None:
     with board.withhold(), board.group("blend"):
         board.write(RESULT_X, VALUES_Y, f"out {vector_text(row.output)}", 0.85, at="left")
     with board.withhold(), board.group("printed"):
-        board.box(9, TURN_Y - 10, 462, 76)
+        board.box(6, TURN_Y - 13, 468, 68)
         for i, text in enumerate(turn()):
-            inside = 24 * (len(text) - len(text.lstrip())) / 4
-            board.write(
-                11 + inside,
-                TURN_Y + TURN_LINE * i + (SECOND_LOOP if i == len(turn()) - 1 else 0),
-                text.lstrip(),
-                0.75,
-                at="left",
-            )
+            board.write(12, TURN_Y + TURN_LINE * i, text, 0.75, at="left")
 
 
 def turn() -> tuple[str, ...]:
-    """The first loop of ``kernels.first.one_head``'s kernel, and the line of the second that reads a share."""
+    """Three lines of ``kernels.first.one_head``'s kernel: two of its first loop, and one of its second."""
     return (
-        "for key_number in range(seq_k):",
-        "    key = tl.load(k + key_number * HEAD_DIM + column)",
-        "    score = tl.sum(query * key) * scale",
-        "    scores = tl.where(place == key_number, score, scores)",
+        "score = tl.sum(query * key) * scale",
+        "scores = tl.where(place == key_number, score, scores)",
         "weight = tl.sum(tl.where(place == key_number, weights, 0.0))",
     )
 
