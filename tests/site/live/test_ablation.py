@@ -96,6 +96,14 @@ def test_a_bar_grows_evenly_and_nothing_is_given_away_before_it_stops(pieces, st
 
 
 @every_width
+def test_a_knob_that_is_let_go_where_it_was_is_a_guess(open_piece, width):
+    piece = open_piece("ablation", width)
+    box, start = piece.locator(".knob:visible").bounding_box(), piece.get_by_role("slider").input_value()
+    piece.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert piece.locator("svg.stage:visible text.end.ink").all_text_contents() == [start]
+
+
+@every_width
 def test_a_guess_stays_around_what_came_and_the_next_run_has_its_own(open_piece, width):
     piece = open_piece("ablation", width)
     stage, guess = piece.locator("svg.stage:visible"), piece.get_by_role("slider")

@@ -277,6 +277,15 @@ def test_a_click_on_a_program_runs_it_to_its_end_and_another_takes_it_back(open_
     assert button.locator("small").inner_text() == "waiting"
 
 
+def test_a_second_click_brings_a_program_that_runs_to_its_end(moving_piece):
+    piece = moving_piece(LINES)
+    button = piece.get_by_role("button", name=re.compile("^program 1"))
+    for says in ("The same lines run", "Its own row"):
+        button.click()
+        piece.page.clock.run_for(40)
+        assert sentence_text(piece).startswith(says)
+
+
 def test_a_switch_in_sight_breaks_the_address_and_the_walk_begins_anew(open_piece):
     piece = open_piece("one_head", step=LINES + 2)
     button = piece.locator(".hb-live__main")
