@@ -11,7 +11,11 @@ STAYS = ("vote", "one place", "talk")  # what no step wipes
 BAR_X, BAR_END, BAR_Y = 206, 456, 56  # the bar that would go on where the board ends
 AT_LEAST = 100  # times as long as the three lines
 COUNT_YS = (20, 50, 80)  # how the work is counted
-TIME_X, TIME_WIDTH, TIME_YS = 104, 320, (122, 166, 210)  # the kernel's bar, and those of two suspects below it
+TIME_X, TIME_WIDTH, TIME_YS = (
+    104,
+    320,
+    (116, 150, 184, 218),
+)  # the kernel's bar, those of two suspects below it, and what's missing
 GROWTH_XS, GROWTH_YS = (60, 150, 206), [52 + 29 * i for i in range(4)]  # by how much the time grows, from text to text
 
 
@@ -59,10 +63,10 @@ def draw_pairs(board: Board) -> None:
     board.step(
         f"{pairs}. {each}, so {billions:.0f} billion, and as many operations. Three bars on one scale: ours "
         f"{one_key:.0f} ms; memory, {bytes_of_memory}, a short piece, struck out; multiply, {operations}, a "
-        "sliver, struck out."
+        "sliver, struck out; 3., with a question mark, and the long bar that's missing."
     )
     board.erase(keep=STAYS)
-    for y, name in zip(TIME_YS, ("ours", "memory", "multiply"), strict=True):
+    for y, name in zip(TIME_YS[:3], ("ours", "memory", "multiply"), strict=True):
         board.write(14, y, name, 0.85, at="left")
     draw_time_bar(board, TIME_YS[0], 1)
     board.write(TIME_X + TIME_WIDTH + 10, TIME_YS[0], f"{one_key:.0f}", 0.95, at="left")
@@ -73,14 +77,17 @@ def draw_pairs(board: Board) -> None:
     with board.withhold():
         millions = f"{worked.PAIRS / 1e6:.0f} million · {worked.PAIR_BYTES} = {billions:.0f} billion bytes"
         board.write(14, COUNT_YS[2], millions, 0.8, at="left")
-    for y, words, time in zip(TIME_YS[1:], (bytes_of_memory, operations), (memory, multiply), strict=True):
-        if y == TIME_YS[-1]:
+    for y, words, time in zip(TIME_YS[1:3], (bytes_of_memory, operations), (memory, multiply), strict=True):
+        if words == operations:
             with board.withhold():
                 board.write(466, COUNT_YS[2], "and operations", 0.8, at="right")
         with board.withhold():
             board.write(466, y, words, 0.85, at="right")
             draw_time_bar(board, y, time / one_key)
             board.strike(10, y + 6, 88, y - 6)
+    with board.withhold():
+        board.write(14, TIME_YS[3], "3. ?", 0.85, at="left")
+        draw_time_bar(board, TIME_YS[3], (one_key - memory - multiply) / one_key)
 
 
 def draw_time_bar(board: Board, y: float, part: float) -> None:
@@ -110,7 +117,7 @@ def draw_cure(board: Board) -> None:
     board.line((14, 28), (232, 28))
     for y, words in zip(GROWTH_YS, grown, strict=True):
         board.write(GROWTH_XS[0], y, f"{words // 2} → {words}", 0.75)
-    board.write(254, 24, f"today  {one_key:.0f} ms", 0.95, at="left")
+    board.write(242, 24, f"today  {one_key:.0f} ms", 0.95, at="left")
     with board.withhold():
         for y in GROWTH_YS:
             board.write(GROWTH_XS[1], y, "× 4", 0.85)  # noqa: RUF001
@@ -121,12 +128,12 @@ def draw_cure(board: Board) -> None:
         board.write(14, 180, "queries · keys · places", 0.85, at="left")
         board.write(14, 214, "N · N · N  = N^{3}", 1.1, at="left")
     with board.withhold():
-        board.write(254, 78, "many keys", 0.85, at="left")
-        board.write(364, 78, f"→ 6:  {blocks:.0f} ms", 0.8, at="left")
+        board.write(242, 78, "many keys", 0.85, at="left")
+        board.write(354, 78, f"ch. 6:  {blocks:.0f} ms", 0.8, at="left")
     with board.withhold():
-        board.write(254, 120, "no row", 0.85, at="left")
-        board.write(364, 120, "→ 7", 0.8, at="left")
+        board.write(242, 120, "no row", 0.85, at="left")
+        board.write(354, 120, "ch. 7", 0.8, at="left")
         for y, text in ((162, "many queries"), (194, "tensor cores")):
-            board.write(254, y, text, 0.75, at="left")
-        board.line((352, 152), (358, 152), (358, 204), (352, 204))
-        board.write(364, 178, f"→ 8:  {flash:.2f} ms", 0.75, at="left")
+            board.write(242, y, text, 0.75, at="left")
+        board.line((344, 152), (350, 152), (350, 204), (344, 204))
+        board.write(354, 178, f"ch. 8: {flash:.2f} ms", 0.75, at="left")

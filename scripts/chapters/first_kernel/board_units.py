@@ -32,13 +32,15 @@ def draw_program(board: Board) -> None:
     right = LEFT + WARP_GAP * warps
     for x in middles:
         board.box(x - 23, threads - 10, 46, 20, str(lanes), 0.85)
+    board.write(470, threads, "warps", 0.75, at="right")
     with board.withhold():
         board.write(LEFT, 14, f"{warps} · {lanes} = {warps * lanes} threads", 0.85, at="left")
     with board.withhold():
         for x in middles:
             draw_fold(board, x, threads + 14)
         halves = ", ".join(str(lanes >> i) for i in range(1, lanes.bit_length()))
-        board.write(470, threads + 24, halves, 0.75, at="right")
+        board.write(470, threads + 22, halves, 0.75, at="right")
+        board.write(470, threads + 42, "shuffles", 0.75, at="right")
     with board.withhold():
         for x in middles:
             board.arrow(x, threads + 35, x, shared - 11)
