@@ -2,9 +2,9 @@
 
 import plotly.graph_objects as go
 
+from scripts import records
 from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
-from scripts.chapters.first_kernel.figures.price_of_a_pair import clocks_of_a_pair
 
 ALT = (
     "Three rows of hollow bars, worked out, and a line across all of them: what a pair takes, as measured. In the "
@@ -19,7 +19,9 @@ def figure() -> go.Figure:
         "LSU": ("sums, loads", worked.load_store_clocks(worked.WARPS)),
         "ALU": ("passes, loops", worked.alu_clocks(worked.WARPS)),
     }
-    pair, both = clocks_of_a_pair()[worked.SHAPE[-1]], 0
+    rows = records.table("what_limits", "clocks")
+    (measured,) = plot.rows_with(rows, n=worked.SHAPE[-1], warps=worked.WARPS)
+    pair, both = measured["all"], 0
     fig = go.Figure()
     for unit, (name, clocks) in work.items():
         look = plot.Style("", "accent", predicted=True).bars(f"{name}: {clocks:.0f} clocks")
