@@ -132,7 +132,7 @@ function primary({ shown, guess }, set) {
 function says(state) {
   const [{ memory, multiplying }, [guess, all]] = [times(state.l2), guessed(state)];
   if (!state.shown) return guess ? `${guess} ms of ${all}? Let’s see.` : "Both compute the same attention. Drag into the bar: that’s your guess.";
-  return `At full speed, moving bytes takes ${Math.round(memory)} ms of ${all}, and multiplying ${Math.round(multiplying)}, at the same time. What else?`;
+  return `At best, moving bytes takes ${Math.round(memory)} ms of ${all}, and multiplying ${Math.round(multiplying)}, at the same time. What else?`;
 }
 
 /** @type {import("./frame.js").Piece<State>} */

@@ -54,7 +54,7 @@ SENTENCES = [
     ("one_head", {"wrong": "true", "step": 19}, "nobody ever read its last key"),
     ("where_time_goes", {}, "Both compute the same attention. Drag into the bar: that’s your guess."),
     ("where_time_goes", {"guess": 40}, "40 ms of 64? Let’s see."),
-    ("where_time_goes", {"shown": "true"}, "At full speed, moving bytes takes 8 ms of 64, and multiplying 1, at the same time. What else?"),
+    ("where_time_goes", {"shown": "true"}, "At best, moving bytes takes 8 ms of 64, and multiplying 1, at the same time. What else?"),
     ("busy_units", {}, "Tap the one that you think is the fullest."),
     ("busy_units", {"guess": "path"}, "Yes: it’s the data path, busy for 87 % of the time. Drag to one warp: is it still?"),
     ("busy_units", {"guess": "lsu"}, "Nearly: it’s the data path, busy for 87 % of the time."),

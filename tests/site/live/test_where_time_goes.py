@@ -126,7 +126,7 @@ def test_guess_show_and_guess_again_keep_every_edge_in_its_place(visit, width):
         assert piece.evaluate(EDGES) == before and not words_outside(piece)
     button.press("Enter")
     assert says.inner_text().startswith(
-        f"At full speed, moving bytes takes 8 ms of {ALL}, and multiplying 1, at the same time."
+        f"At best, moving bytes takes 8 ms of {ALL}, and multiplying 1, at the same time."
     )
     assert "40 ms, 32 off" in piece.locator("svg.stage:visible").text_content()
     assert piece.evaluate(EDGES) == before and not guess.count()
