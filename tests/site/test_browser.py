@@ -257,10 +257,14 @@ def test_paper_has_every_caption_and_alternative_and_the_name_of_a_file_stands_a
         assert found >= file_name_count, path
 
 
-def test_on_a_phone_a_long_line_of_code_goes_on_below_and_an_output_fades_where_it_goes_on(visit):
+def test_on_a_phone_and_in_a_fold_code_is_never_cut_and_a_long_output_fades(visit):
     page = visit("chapters/first-kernel/", width=390)
     cut = "(all) => all.filter((code) => code.scrollWidth > code.clientWidth).length"
     assert not page.locator("article pre > code").evaluate_all(cut)
+    page = visit("chapters/first-kernel/", width=1280)
+    folded = page.locator("article details:has(pre)")
+    folded.evaluate_all("(all) => all.forEach((fold) => (fold.open = true))")
+    assert folded.count() and not folded.locator("pre > code").evaluate_all(cut)
     page = visit("chapters/three-matmuls/", width=390)
     listings = page.locator("article > .hb-run .hb-output")
     look = """(all) => all.map((code) =>
